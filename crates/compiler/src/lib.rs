@@ -8,6 +8,7 @@
 
 pub mod back;
 pub mod device_runtime;
+pub mod exchange;
 pub mod image;
 pub mod ir;
 pub mod lines;

@@ -10,6 +10,7 @@ use compiler::back::cpu::{self, Options, Setting, Weight};
 use config::{CpuSetting, CpuTier};
 
 use crate::error::Result;
+use crate::event;
 use crate::exec::{self, CompiledShape, Heat};
 use crate::foreseen::Launched;
 use crate::jit::{self, Effort, Target};
@@ -104,7 +105,7 @@ fn made(module: &Module, wanted: &Wanted, variant: Variant) -> Option<First> {
     let kernel = &program.kernels[0];
     let weight = Weight::of(kernel)?;
     let is_asked_for = config::get().cpu_tier == CpuTier::Baseline;
-    if weight.in_step || !(is_asked_for || weight.is_worth_baseline()) {
+    if weight.in_step || !(is_asked_for || weight.is_worth_baseline(event::is_measuring())) {
         return None;
     }
     let steps = kernel.body.as_ref().ok().filter(|_| weight.loops).and_then(Steps::of).map(Arc::new);

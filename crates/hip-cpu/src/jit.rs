@@ -5,6 +5,7 @@
 //! never run.
 
 mod code;
+pub(crate) mod exchanges;
 mod halves;
 mod pages;
 mod workers;

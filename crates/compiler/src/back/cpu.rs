@@ -212,7 +212,7 @@ pub struct Weight {
     pub instructions: u32,
     /// It may come to an instruction again.
     pub loops: bool,
-    /// It multiplies matrices: one instruction is thousands of multiplications, which baseline code does one by one.
+    /// It multiplies matrices.
     pub products: bool,
     /// When others see something of a block for the first time, it may still have loops before it whose trips a launch decides.
     pub has_long_tail: bool,
@@ -236,9 +236,10 @@ impl Weight {
     }
 
     /// Whether somebody who waits for the kernel is better off with baseline code meanwhile: the shortest is there in 1 ms, and the best
-    /// code of the same kernel in 12.
-    pub fn is_worth_baseline(self) -> bool {
-        !self.products
+    /// code of the same kernel in 12. Who measures waits for the best code of each way to multiply, so the baseline code would be made for
+    /// nothing.
+    pub fn is_worth_baseline(self, is_measured: bool) -> bool {
+        !(self.products && is_measured)
     }
 }
 
@@ -262,13 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn kernels_without_products_are_worth_baseline_code() {
+    fn products_that_are_measured_are_not_worth_baseline_code() {
         let line = "mad.lo.u32 %t, %t, %t, 7;\n";
         let in_loop =
             |times: usize| format!("AGAIN:\n{}setp.ne.u32 %p, %t, 5;\n@%p bra AGAIN;\n", line.repeat(times));
-        assert!(weight(line).is_worth_baseline() && weight(&in_loop(1)).is_worth_baseline());
+        assert!(weight(line).is_worth_baseline(true) && weight(&in_loop(1)).is_worth_baseline(true));
         assert!(!weight(line).loops && weight(&in_loop(1)).loops);
         let product = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%t, %t}, {%t}, {%t}, {%t, %t};\n";
-        assert!(!weight(&(in_loop(300) + product)).is_worth_baseline());
+        let product = weight(&(in_loop(300) + product));
+        assert!(!product.is_worth_baseline(true) && product.is_worth_baseline(false));
     }
 }

@@ -310,7 +310,7 @@ impl<'a> Map<'a> {
 
 /// Instructions of the block; constants are parts of others.
 fn length(block: &Block) -> usize {
-    block.insts.iter().filter(|inst| !matches!(inst.op, Op::Const(_))).count()
+    block.insts.iter().map(|inst| weight(&inst.op)).sum()
 }
 
 /// Operations whose results [`Known::run`] may give.
@@ -374,6 +374,18 @@ impl Known {
                 Some(result as u64)
             }
         }
+    }
+}
+
+/// As how many instructions an operation counts. Of a warp's product each lane has its part, and waits for the others.
+fn weight(op: &Op) -> usize {
+    match op {
+        Op::Const(_) => 0,
+        Op::Mma(_) => 64,
+        Op::Wgmma(wgmma) => 64 + 8 * wgmma.columns as usize,
+        Op::MatrixRows(_) => 32,
+        Op::CopyAsync(_) => 8,
+        _ => 1,
     }
 }
 

@@ -15,8 +15,8 @@ use object::read::{
 };
 use object::{RelocationFlags, SectionFlags, SymbolSection};
 
-use super::Error;
 use super::pages::{Pages, Sealed};
+use super::{Error, exchanges};
 
 /// Object code in executable memory; dropping it unmaps the code.
 pub struct Code {
@@ -326,8 +326,8 @@ unsafe extern "C" {
     fn ldexpf(a: f32, b: i32) -> f32;
 }
 
-/// What LLVM's code generator may call on its own. Defined here, so that a function of the same name in the program
-/// is never taken.
+/// What LLVM's code generator may call on its own, and what baseline code does. Defined here, so that a function of the same name in the
+/// program is never taken.
 fn outside(name: &str) -> Option<usize> {
     macro_rules! table {
         ($($name:ident)*) => { [$((stringify!($name), ($name as *const c_void).expose_provenance())),*] };
@@ -340,7 +340,8 @@ fn outside(name: &str) -> Option<usize> {
         fma fmaf fmin fminf fmax fmaxf fmod fmodf floor floorf ceil ceilf trunc truncf rint rintf nearbyint nearbyintf
         roundeven roundevenf sqrt sqrtf ldexp ldexpf
     };
-    table.iter().find(|(it, _)| *it == name).map(|(_, address)| *address)
+    let known = table.iter().find(|(it, _)| *it == name).map(|(_, address)| *address);
+    known.or_else(|| exchanges::address(name))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::code::Code;
 use super::layout::thread;
 use super::plan;
-use crate::back::llvm::inst::matrix::{self, rows, warpgroup};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
+use crate::exchange::Exchange;
 use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, Value, VoteMode};
 use crate::matrix::Wgmma;
 
@@ -65,10 +65,13 @@ fn number(op: &Op) -> Option<(u32, u32)> {
 
 /// Writes the request into the thread record.
 pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
-    let (kind, flags) = number(&inst.op).ok_or_else(|| Unsupported(format!("{:?}", inst.op)))?;
+    let (kind, mut flags) = number(&inst.op).ok_or_else(|| Unsupported(format!("{:?}", inst.op)))?;
+    if plan::exchanges(&inst.op) && code.is_baseline() {
+        flags |= IS_SHARED;
+    }
     let args = match &inst.op {
         Op::Mma(mma) => {
-            let function = matrix::function(&mut code.b, mma)?;
+            let function = function(code, Exchange::Mma(*mma))?;
             let mut brought = Brought::default();
             for &register in &inst.args[..mma.lane_words().len()] {
                 brought.register(code, register)?;
@@ -76,12 +79,12 @@ pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
             brought.exchange(code, &function, inst)
         }
         Op::Wgmma(wgmma) => {
-            let function = warpgroup::exchange(&mut code.b, wgmma)?;
+            let function = function(code, Exchange::Wgmma(*wgmma))?;
             let brought = warpgroup_words(code, wgmma, inst)?;
             brought.exchange(code, &function, inst)
         }
         Op::MatrixRows(moved) => {
-            let function = rows::exchange(&mut code.b, moved)?;
+            let function = function(code, Exchange::Rows(*moved))?;
             let mut brought = Brought::default();
             let (base, offset) = (inst.args[0], Builder::int(Type::int(32, 1), moved.offset.into()));
             // An offset in the shared window fits 32 bits.
@@ -143,6 +146,22 @@ fn pair(first: u32, second: u32) -> Val {
     Builder::int(Type::int(64, 1), i128::from(u64::from(second) << 32 | u64::from(first)))
 }
 
+/// Where the address of the exchange's function stands: baseline code finds that in the process, other code brings both along.
+fn function(code: &mut Code<'_>, exchange: Exchange) -> Result<String, Unsupported> {
+    if code.is_baseline() {
+        let name = format!("@{}", exchange.name());
+        code.b.declare(&name, format!("{name} = external constant ptr"));
+        return Ok(name);
+    }
+    let function = exchange.function(&mut code.b)?;
+    let name = format!("@slot.{}", exchange.name());
+    code.b.declare(&name, format!("{name} = internal constant ptr {function}"));
+    Ok(name)
+}
+
+/// A flag of exchanges: the function is the process's.
+const IS_SHARED: u32 = 1 << 8;
+
 /// What a lane brings to an exchange: where the registers are in its record.
 #[derive(Default)]
 struct Brought {
@@ -201,7 +220,7 @@ impl Brought {
         code.plan.exchange + (self.n_written - 1) * plan::EXCHANGED
     }
 
-    /// The arguments of the request: the function for all lanes' registers, of so many bytes each, the table of where they lie in the
+    /// The arguments of the request: where the function for all lanes' registers is, the table of where they lie in the
     /// record and where the results go, how many there are, and how many it gives.
     fn exchange(mut self, code: &mut Code<'_>, function: &str, inst: &Inst) -> Vec<Val> {
         let n_in = self.offsets.len();

@@ -4,6 +4,7 @@
 //! A collective is complete when every live lane of its member mask asks for the same thing with the same mask.
 
 use super::{Block, State, WARP, bits, request};
+use crate::jit::exchanges;
 
 impl Block<'_> {
     /// Completes what can be in one warp; true when a lane was released.
@@ -129,17 +130,18 @@ impl Block<'_> {
                 let leader = members.trailing_zeros() as usize;
                 self.answer(first, group, |l| [leader as u64, u64::from(l == leader)]);
             }
-            request::EXCHANGE => self.exchange(first, group, flags as usize),
+            request::EXCHANGE => self.exchange(first, group, flags),
             _ => {}
         }
         self.release(first, group);
     }
 
-    /// Brings the lanes' registers of `bytes` bytes together, lets the kernel's function work on them, and hands each
+    /// Brings the lanes' registers together, so many bytes each as the flags' lowest byte says, lets the kernel's function work on them, and hands each
     /// lane its results. Lanes that take no part bring zeros. Where in its record a lane has each, a table of its instruction says.
-    fn exchange(&mut self, first: usize, group: u32, bytes: usize) {
+    fn exchange(&mut self, first: usize, group: u32, flags: u32) {
+        let (bytes, is_shared) = ((flags & 0xff) as usize, flags & IS_SHARED != 0);
         let lead = self.thread(first + group.trailing_zeros() as usize).args;
-        let [function, _, n_in, n_out] = lead;
+        let [slot, _, n_in, n_out] = lead;
         let (n_in, n_out) = (n_in as usize, n_out as usize);
         let mut buffers =
             [vec![0u64; (n_in * WARP * bytes).div_ceil(8)], vec![0; (n_out * WARP * bytes).div_ceil(8)]];
@@ -158,11 +160,7 @@ impl Block<'_> {
             }
         }
         // SAFETY: the emitter's function, which reads and writes these buffers, and of the shared window what the registers say.
-        unsafe {
-            let function: extern "C" fn(*const u8, *mut u8, *mut u8) -> i32 =
-                std::mem::transmute(function as usize);
-            function(all_in, all_out, self.shared);
-        }
+        unsafe { exchanges::call(slot as usize, is_shared, [all_in, all_out, self.shared]) };
         for l in bits(group) {
             let (record, table) = self.registers(first + l);
             for n in 0..n_out {
@@ -187,6 +185,9 @@ impl Block<'_> {
         }
     }
 }
+
+/// A flag of exchanges: the function is the process's, not the kernel's.
+const IS_SHARED: u32 = 1 << 8;
 
 /// In the place of an offset: the register is zero.
 const ZERO: u32 = u32::MAX;
