@@ -288,10 +288,10 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
     // Both warpgroups have the same metadata.
     text += "ld.param.u64 %p, [meta];\nand.b32 %at, %t, 127;\nmul.wide.u32 %o, %at, 4;\nadd.u64 %p, %p, %o;\nld.global.b32 %meta, [%p];\n";
     text += "setmaxnreg.dec.sync.aligned.u32 96;\nsetmaxnreg.inc.sync.aligned.u32 96;\nfence.proxy.async;\nbar.sync 0;\nwgmma.fence.sync.aligned;\n";
-    // Products that add to the same registers follow each other in a row, in a loop, or with somebody reading one of the sums in between.
+    // Products that add to the same registers follow each other in a row, in a loop, or with somebody who keeps one of the
+    // sums that are added to.
     let chain = if d == F16 || saturates { 0 } else { random.below(4) };
     let times = [1, 2, 3, 2][chain];
-    let plain = if d == S32 { "add.s32 %d0, %d0, 0;\n" } else { "add.rn.f32 %d0, %d0, 0f80000000;\n" };
     let always = "setp.eq.u32 %keeps, 0, 0;\n";
     text += &match chain {
         0 => instruction.clone(),
@@ -299,7 +299,7 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
         2 => format!(
             "mov.u32 %x, 0;\nAGAIN:\n{instruction}{always}add.u32 %x, %x, 1;\nsetp.lt.u32 %more, %x, 3;\n@%more bra AGAIN;\n"
         ),
-        _ => format!("{instruction}{always}{plain}{instruction}"),
+        _ => format!("{instruction}{always}mov.b32 %x, %d0;\n{instruction}mov.b32 %d0, %x;\n"),
     };
     text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
     // Whoever waited for the product may write over its factors.
@@ -338,6 +338,7 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
                 let old = &mut before[row][column];
                 let shift = nth * d.bits();
                 c_words[n_registers * thread + register] |= (d.encode(*old) as u32) << shift;
+                let times = if chain == 3 && register == 0 { 1 } else { times };
                 let new = times * sum(row, column) + if keeps { *old } else { 0 };
                 let new = match (d == S32, saturates) {
                     (true, true) => new.clamp(i64::from(i32::MIN), i64::from(i32::MAX)),
