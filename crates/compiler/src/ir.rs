@@ -825,11 +825,19 @@ impl Op {
     /// Threads of a warp meet here.
     pub fn is_warp_collective(&self) -> bool {
         use Op::*;
-        match self {
-            Shfl(_) | Vote(_) | Match { .. } | Redux(..) | ActiveMask | Elect | WarpSync => true,
-            Mma(_) | Wgmma(_) | MatrixRows(_) => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Shfl(_)
+                | Vote(_)
+                | Match { .. }
+                | Redux(..)
+                | ActiveMask
+                | Elect
+                | WarpSync
+                | Mma(_)
+                | Wgmma(_)
+                | MatrixRows(_)
+        )
     }
 }
 

@@ -27,9 +27,11 @@ struct Slot {
 /// Calls from which on the best code is wanted: of the shortest function they take about a millisecond.
 const MANY: u32 = 256;
 
-/// By what they do, once somebody has asked for them.
-static ALL: LazyLock<Mutex<HashMap<Exchange, Arc<OnceLock<Option<&'static Slot>>>>>> =
-    LazyLock::new(Mutex::default);
+/// A function that somebody has asked for: nothing where it could not be made.
+type Asked = Arc<OnceLock<Option<&'static Slot>>>;
+
+/// By what they do.
+static ALL: LazyLock<Mutex<HashMap<Exchange, Asked>>> = LazyLock::new(Mutex::default);
 
 /// The address of the slot for which a name stands; `None` for other names, and where the function cannot be made.
 pub fn address(name: &str) -> Option<usize> {
