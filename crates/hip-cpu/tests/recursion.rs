@@ -141,3 +141,85 @@ fn a_fault_among_waiting_recursions_ends_the_grid_and_nothing_else() {
     assert!(matches!(&error, Error::Fault(hip_cpu::exec::Fault::Stack)), "{error}");
     assert_eq!(wait(7, 0).unwrap(), 7);
 }
+
+/// Each level multiplies matrices with all lanes, and loads one: rows of A are all 1, all 2 and so on, B is ones.
+const PRODUCTS: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.shared .align 16 .b8 tile[128];
+.func (.param .b32 result) down(.param .b32 n)
+{
+    .reg .pred %p;
+    .reg .b32 %n, %a, %ones, %zero, %d<2>, %w, %at, %tile, %sum, %below;
+    ld.param.u32 %n, [n];
+    mov.u32 %at, %laneid;
+    shr.u32 %a, %at, 2;
+    add.u32 %a, %a, 1;
+    mul.lo.u32 %a, %a, 0x01010101;
+    mov.u32 %ones, 0x01010101;
+    mov.u32 %zero, 0;
+    mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%d0, %d1}, {%a}, {%ones}, {%zero, %n};
+    and.b32 %at, %at, 7;
+    shl.b32 %at, %at, 4;
+    mov.u32 %tile, tile;
+    add.u32 %at, %at, %tile;
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%w}, [%at];
+    add.u32 %sum, %d0, %d1;
+    add.u32 %sum, %sum, %w;
+    setp.eq.u32 %p, %n, 0;
+    @%p bra END;
+    sub.u32 %below, %n, 1;
+    {
+        .param .b32 p0;
+        .param .b32 r0;
+        st.param.b32 [p0], %below;
+        call.uni (r0), down, (p0);
+        ld.param.b32 %below, [r0];
+    }
+    add.u32 %sum, %sum, %below;
+END:
+    st.param.b32 [result], %sum;
+    ret;
+}
+.visible .entry products(.param .u64 out, .param .u32 n)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %out, %at;
+    ld.param.u64 %out, [out];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %at, %r0, 4;
+    add.u64 %out, %out, %at;
+    mul.lo.u32 %r2, %r0, 1000;
+    mov.u32 %r3, tile;
+    mad.lo.u32 %r3, %r0, 4, %r3;
+    st.shared.u32 [%r3], %r2;
+    bar.sync 0;
+    {
+        .param .b32 p0;
+        .param .b32 r0;
+        st.param.b32 [p0], %r1;
+        call.uni (r0), down, (p0);
+        ld.param.b32 %r2, [r0];
+    }
+    st.global.u32 [%out], %r2;
+    ret;
+}";
+
+#[test]
+fn what_a_warp_does_together_may_be_in_recursions() {
+    let program = harness::load(PRODUCTS).unwrap();
+    let depth = 9;
+    // At each level two elements of 16 products, one with the level's number, and the word that is the lane's own.
+    let of = |lane: u32| (0..=depth).map(|n| 2 * 16 * (lane / 4 + 1) + n + 1000 * lane).sum::<u32>();
+    let expected: Vec<u32> = (0..32).map(of).collect();
+    for how in [How::new(1, 32), How::new(1, 32).baseline()] {
+        let mut out = [0u8; 128];
+        let mut args = [Arg::Buffer(&mut out), Arg::u32(depth)];
+        harness::run(&program, "products", &how, &mut args).unwrap();
+        let found: Vec<u32> =
+            out.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        assert_eq!(found, expected);
+    }
+}

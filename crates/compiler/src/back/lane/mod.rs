@@ -50,7 +50,8 @@ fn write(
     let called = called(program, body);
     let module = Module { program, kernel, options, is_gated: false, recursive };
     let mut b = Builder::numbered(options.vector_bits);
-    let (mut stackful, mut context_bytes) = (false, 0);
+    let own = plan::plan(body, Kept::InRecord, options);
+    let (mut stackful, mut context_bytes) = (false, own.context_bytes);
     let of_kernel = Locals::behind(0, body);
     let mut local_bytes = of_kernel.bytes;
     for &id in &called {
@@ -59,28 +60,27 @@ fn write(
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let function = &cpu::taken_apart(function, options);
         let function = &nan::canonical(function);
-        let plan = &plan::plan(function, Kept::InFrame, options);
+        // What it brings to an exchange lies in the same record, behind what the kernel keeps there.
+        let plan = &plan::plan(function, Kept::InFrame { behind: own.context_bytes }, options);
         // What calls nothing that calls it has its places in the window once, behind those of all others.
         let locals = &Locals::behind(if recursive.contains(&id) { 0 } else { local_bytes }, function);
         if !recursive.contains(&id) {
             local_bytes = locals.bytes;
         }
         stackful |= plan.n_suspensions > 0;
-        // What it brings to an exchange lies in the same record.
         context_bytes = context_bytes.max(plan.context_bytes);
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
-    let plan = plan::plan(body, Kept::InRecord, options);
     // A thread with a stack of its own, and a cluster, go on in any case.
     let is_gated =
         options.block == ANY_BLOCK && !options.clustered && !called.iter().any(|id| recursive.contains(id));
     let module = Module { is_gated, ..module };
-    code::write_step(&mut b, module, Body { function: body, plan: &plan, locals: &of_kernel }, ENTRY_LANE)?;
+    code::write_step(&mut b, module, Body { function: body, plan: &own, locals: &of_kernel }, ENTRY_LANE)?;
     Ok(Compiled {
         text: b.finish(),
         setting: Setting::Lane,
         width: 1,
-        context_bytes: plan.context_bytes.max(context_bytes),
+        context_bytes,
         local_bytes,
         stackful,
         is_gated,

@@ -26,10 +26,6 @@ struct Life {
 }
 
 impl Placed {
-    pub fn none() -> Placed {
-        Placed { offsets: vec![], end: thread::SAVED }
-    }
-
     /// Gives the values that `wanted` names their places. `live` is what is live at the start of each block.
     pub fn of(function: &Function, live: &[BitSet], wanted: impl Fn(usize) -> bool) -> Placed {
         let mut lives = lives(function, live, wanted);

@@ -36,8 +36,8 @@ pub struct Plan {
 pub enum Kept {
     /// The thread's record: the function is left.
     InRecord,
-    /// The function's frame, on a stack of the thread's own.
-    InFrame,
+    /// The function's frame, on a stack of the thread's own; the record is free behind so many bytes.
+    InFrame { behind: u64 },
 }
 
 /// The thread stops at it until others have come, or lets others run.
@@ -123,7 +123,7 @@ pub fn plan(function: &Function, kept: Kept, options: &Options) -> Plan {
         Kept::InRecord => places::Placed::of(function, &live, |value| {
             survives.contains(value) && !invariant.contains(value)
         }),
-        Kept::InFrame => places::Placed::none(),
+        Kept::InFrame { behind } => places::Placed { offsets: vec![], end: behind },
     };
     let exchange = placed.end.next_multiple_of(16);
     let context_bytes = (exchange + exchange_bytes(function)).next_multiple_of(16);

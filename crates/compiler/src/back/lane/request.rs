@@ -231,8 +231,8 @@ impl Brought {
             self.offsets.push(offset);
         }
         let (n_out, site) = (inst.results.len(), code.site());
-        let table =
-            format!("@exchange.{site}{}", code.device_function.map_or(String::new(), |id| format!(".{id}")));
+        let of = code.device_function.map_or(String::new(), |id| format!(".f{}", id.index()));
+        let table = format!("@exchange.{site}{of}");
         let items: Vec<String> =
             self.offsets.iter().map(|offset| format!("i32 {}", *offset as u32 as i32)).collect();
         let constant = format!("{table} = internal constant [{} x i32] [{}]", items.len(), items.join(", "));
