@@ -144,13 +144,12 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
     Ok(Compiled { why_not_simd, why_not_warp, ..compiled })
 }
 
-/// The function for these options. A product of four warps with a sparse A has one of `mma` for each 8 columns, and rows of matrices
-/// are stored at once by baseline code only. Where the host is asked of each access nothing is left whole.
+/// The function for these options. A product of four warps with a sparse A has one of `mma` for each 8 columns. Where the host is
+/// asked of each access nothing is left whole.
 pub(super) fn taken_apart<'f>(function: &'f Function, options: &Options) -> Cow<'f, Function> {
     taken_apart::run(function, |op| match op {
         Op::Wgmma(wgmma) => options.sanitize || Layout::of(&wgmma.mma).is_none(),
-        Op::CopyAsync(_) => options.sanitize,
-        Op::MatrixRows(rows) => options.sanitize || rows.stores && options.block != ANY_BLOCK,
+        Op::CopyAsync(_) | Op::MatrixRows(_) => options.sanitize,
         _ => false,
     })
 }

@@ -306,29 +306,27 @@ impl Emitter<'_> {
     }
 
     /// Each row of 16 bytes is where the lane says that has its address.
-    pub(super) fn load_rows_of_matrices(&mut self, rows: &MatrixRows, inst: &Inst) {
-        let mut addresses = self.vector(inst.args[0]);
+    pub(super) fn rows_of_matrices(&mut self, rows: &MatrixRows, inst: &Inst) {
+        // An offset in the shared window fits 32 bits.
+        let addresses = self.vector(inst.args[0]);
+        let mut addresses = self.b.resize(&addresses, 32, false);
+        let base =
+            self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %shared, i64 {}", rows.offset));
+        let turned = if rows.is_transposed { ".trans" } else { "" };
+        let kind = format!("x{}{turned}", rows.count);
+        if rows.stores {
+            return self.store_rows_of_matrices(rows, &kind, [base, addresses], inst);
+        }
         if let Some(mask) = self.mask.clone() {
             // What lanes have that are not active may be no address.
             let zero = Builder::bits(addresses.ty, 0);
             addresses = self.b.select(&mask, &addresses, &zero);
         }
-        // An offset in the shared window fits 32 bits.
-        let addresses = self.b.resize(&addresses, 32, false);
-        let base =
-            self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %shared, i64 {}", rows.offset));
         let results = vec![Type::int(32, LANES); rows.count.into()];
-        let turned = if rows.is_transposed { ".trans" } else { "" };
-        let name = format!("rows.x{}{turned}", rows.count);
-        let values = self.outlined(&name, &[base, addresses], &results, |me, params| {
-            (0..u64::from(rows.count))
+        let values = self.outlined(&format!("rows.{kind}"), &[base, addresses], &results, |me, params| {
+            (0..u32::from(rows.count))
                 .map(|matrix| {
-                    let places: Vec<Val> = (0..8)
-                        .map(|row| {
-                            let place = me.extract(&params[1], &(8 * matrix + row).to_string());
-                            me.b.resize(&place, 64, false)
-                        })
-                        .collect();
+                    let places: Vec<Val> = (0..8).map(|row| me.row_of(&params[1], matrix, row)).collect();
                     matrix::core_matrix(&mut me.b, &params[0], &places, rows.is_transposed)
                 })
                 .collect()
@@ -336,6 +334,45 @@ impl Emitter<'_> {
         for (&result, val) in inst.results.iter().zip(values) {
             self.define_vector(result, val);
         }
+    }
+
+    /// Rows of which a lane that is not active has the address are left out.
+    fn store_rows_of_matrices(&mut self, rows: &MatrixRows, kind: &str, place: [Val; 2], inst: &Inst) {
+        let registers = self.vectors_of(&inst.args[1..inst.args.len() - 1]);
+        let active = self.mask.clone().map(|mask| self.bits_of(&mask));
+        let is_masked = active.is_some();
+        let which = if is_masked { "active" } else { "all" };
+        let arguments: Vec<Val> = place.into_iter().chain(registers).chain(active).collect();
+        self.outlined(&format!("rows.store.{which}.{kind}"), &arguments, &[], |me, params| {
+            for matrix in 0..u32::from(rows.count) {
+                let units = matrix::units(&mut me.b, &params[2 + matrix as usize], rows.is_transposed);
+                for (row, unit) in (0..).zip(units) {
+                    let [store, next] = ["row", "next"].map(|hint| me.b.label(hint));
+                    if is_masked {
+                        let bit = 1i128 << (8 * matrix + row);
+                        let bit = me.b.bin_int("and", &params[params.len() - 1], bit);
+                        let is_active = me.b.icmp_int("ne", &bit, 0);
+                        me.b.cond_br(&is_active, &store, &next);
+                        me.b.start_block(&store);
+                    }
+                    let offset = me.row_of(&params[1], matrix, row);
+                    let at = format!("getelementptr i8, {}, {}", params[0].typed(), offset.typed());
+                    let at = me.b.assign(Type::ptr(), at);
+                    me.b.inst(format_args!("store {}, {}, align 4", unit.typed(), at.typed()));
+                    if is_masked {
+                        me.b.br(&next);
+                        me.b.start_block(&next);
+                    }
+                }
+            }
+            vec![]
+        });
+    }
+
+    /// The address that the lane has for a row of a matrix.
+    fn row_of(&mut self, addresses: &Val, matrix: u32, row: u32) -> Val {
+        let place = self.extract(addresses, &(8 * matrix + row).to_string());
+        self.b.resize(&place, 64, false)
     }
 
     /// What all lanes have alike, whether that is known or not.

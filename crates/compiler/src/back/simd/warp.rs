@@ -25,7 +25,7 @@ impl Emitter<'_> {
             Op::Match { all, .. } => self.matches(*all, inst),
             Op::Mma(_) => self.mma(&[inst])?,
             Op::Wgmma(wgmma) => self.wgmma(wgmma, inst)?,
-            Op::MatrixRows(rows) => self.load_rows_of_matrices(rows, inst),
+            Op::MatrixRows(rows) => self.rows_of_matrices(rows, inst),
             op => return Err(format!("setting `simd` does not have {op:?}")),
         }
         Ok(())

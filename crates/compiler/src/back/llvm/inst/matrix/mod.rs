@@ -66,11 +66,23 @@ pub fn core_matrix(b: &mut Builder, shared: &Val, places: &[Val], is_transposed:
         parts = parts.chunks(2).map(|pair| beside(b, &pair[0], &pair[1])).collect();
     }
     let words = parts.swap_remove(0);
-    if !is_transposed {
-        return words;
-    }
-    // A unit has the eight rows of one column, and a lane two columns of one row.
-    let halves = b.bitcast(&words, Type::int(16, 2 * LANES));
+    if is_transposed { turned(b, &words) } else { words }
+}
+
+/// The eight units of a core matrix that is a register of all lanes, as [`core_matrix`] reads them.
+pub fn units(b: &mut Builder, register: &Val, is_transposed: bool) -> Vec<Val> {
+    let words = if is_transposed { turned(b, register) } else { register.clone() };
+    (0..8)
+        .map(|unit| {
+            let picks: Vec<u32> = (4 * unit..4 * unit + 4).collect();
+            shuffle(b, &words, &words, &picks)
+        })
+        .collect()
+}
+
+/// The 8 × 8 halves transposed: a unit has the eight rows of one column then, where a lane has two columns of one row.
+fn turned(b: &mut Builder, words: &Val) -> Val {
+    let halves = b.bitcast(words, Type::int(16, 2 * LANES));
     let picks: Vec<u32> = (0..2 * LANES).map(|nth| nth % 8 * 8 + nth / 8).collect();
     let turned = shuffle(b, &halves, &halves, &picks);
     b.bitcast(&turned, words.ty)
