@@ -193,15 +193,7 @@ impl Emitter<'_> {
                 let address = self.vector(address);
                 self.pointer(access.space, &address, access.offset)
             });
-            let mask = self.mask.clone();
-            let copy =
-                |me: &mut Self, _: &Val| memory::copy_async(&mut me.b, copy.size, &target, &source, &bytes);
-            let zero = self.i64(0);
-            return if mask.is_some() {
-                self.for_lanes(|me, lane| copy(me, lane))
-            } else {
-                copy(self, &zero)
-            };
+            return memory::copy_async(&mut self.b, copy.size, &target, &source, &bytes);
         }
         let (target, source) = (self.side(inst.args[0], to), self.side(inst.args[1], from));
         let active = self.active();
