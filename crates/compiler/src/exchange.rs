@@ -1,5 +1,5 @@
 //! What the lanes of a warp do together on registers that they bring to each other, as functions that baseline code calls and
-//! does not bring along: each is made once, by all means, for all kernels. Its name says all of what it does.
+//! does not bring along: each is made once for all kernels. Its name says all of what it does.
 
 use crate::back::llvm::inst::matrix::{self, rows, warpgroup};
 use crate::back::llvm::{Builder, Unsupported};
@@ -160,21 +160,7 @@ mod tests {
     use super::*;
 
     fn mma(a: Element, c: Element) -> Mma {
-        Mma {
-            m: 16,
-            n: 8,
-            k: 16,
-            a,
-            b: a,
-            c,
-            d: c,
-            quads: None,
-            selector: None,
-            scales: None,
-            saturates: false,
-            round: Round::Nearest,
-            bit_product: BitProduct::Xor,
-        }
+        Mma::plain([16, 8, 16], [a, a, c])
     }
 
     #[test]

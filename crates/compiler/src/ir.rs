@@ -778,48 +778,43 @@ impl Op {
     /// No effect besides its results and no dependence on memory or other threads.
     pub fn is_pure(&self) -> bool {
         use Op::*;
-        !matches!(
-            self,
-            Load { .. }
-                | Store { .. }
-                | Atomic { .. }
-                | Fence { .. }
-                | CopyAsync(_)
-                | TensorCopy(_)
-                | Shfl(_)
-                | Vote(_)
-                | Match { .. }
-                | Redux(..)
-                | ActiveMask
-                | Elect
-                | WarpSync
-                | Mma(_)
-                | Wgmma(_)
-                | MatrixRows(_)
-                | Barrier { .. }
-                | ClusterBarrier { .. }
-                | Call(_)
-                | CallIndirect
-                | Syscall(_)
-                | Texture(_)
-                | NanoSleep
-                | Trap
-                | Breakpoint
-                | Fault(_)
-                | Special(
-                    self::Special::Clock
-                        | self::Special::ClockHi
-                        | self::Special::Clock64
-                        | self::Special::GlobalTimer
-                        | self::Special::GlobalTimerLo
-                        | self::Special::GlobalTimerHi
-                )
-        )
+        !self.is_warp_collective()
+            && !self.is_barrier()
+            && !matches!(
+                self,
+                Load { .. }
+                    | Store { .. }
+                    | Atomic { .. }
+                    | Fence { .. }
+                    | CopyAsync(_)
+                    | TensorCopy(_)
+                    | Call(_)
+                    | CallIndirect
+                    | Syscall(_)
+                    | Texture(_)
+                    | NanoSleep
+                    | Trap
+                    | Breakpoint
+                    | Fault(_)
+                    | Special(
+                        self::Special::Clock
+                            | self::Special::ClockHi
+                            | self::Special::Clock64
+                            | self::Special::GlobalTimer
+                            | self::Special::GlobalTimerLo
+                            | self::Special::GlobalTimerHi
+                    )
+            )
     }
 
     /// Threads of a block, or of its cluster, meet here.
     pub fn is_barrier(&self) -> bool {
         matches!(self, Op::Barrier { .. } | Op::ClusterBarrier { .. })
+    }
+
+    /// A warp multiplies matrices.
+    pub fn is_product(&self) -> bool {
+        matches!(self, Op::Mma(_) | Op::Wgmma(_))
     }
 
     /// Threads of a warp meet here.

@@ -12,8 +12,7 @@ pub const LANES: u32 = 32;
 
 /// Whether warps multiply matrices in it.
 pub fn multiplies(function: &Function) -> bool {
-    let multiplies = |op: &Op| matches!(op, Op::Mma(_) | Op::Wgmma(_));
-    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| multiplies(&inst.op))
+    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.op.is_product())
 }
 
 /// Registers that a product adds to, and gives as many of; they are laid out in memory one after the other.
@@ -29,7 +28,7 @@ impl<'i> Sum<'i> {
     pub fn of(inst: &'i Inst) -> Option<Sum<'i>> {
         let (before, mma) = match &inst.op {
             Op::Mma(mma) if mma.c == mma.d => (mma.operands(inst)[2], mma),
-            Op::Wgmma(wgmma) => (wgmma.sums(inst), &wgmma.mma),
+            Op::Wgmma(wgmma) => (wgmma.operands(inst).d, &wgmma.mma),
             _ => return None,
         };
         Some(Sum { before, register_bytes: u64::from(mma.register_bytes() * LANES) })
@@ -171,6 +170,25 @@ pub struct Metadata {
 }
 
 impl Mma {
+    /// The plain product of a shape m × n × k, with elements of A, of B, and of C and D.
+    pub fn plain([m, n, k]: [u32; 3], [a, b, c]: [Element; 3]) -> Mma {
+        Mma {
+            m,
+            n,
+            k,
+            a,
+            b,
+            c,
+            d: c,
+            quads: None,
+            selector: None,
+            scales: None,
+            saturates: false,
+            round: Round::Nearest,
+            bit_product: BitProduct::Xor,
+        }
+    }
+
     pub fn element(&self, part: Part) -> Element {
         match part {
             Part::A => self.a,
@@ -420,10 +438,6 @@ impl Wgmma {
             a_is_in_memory: self.a.is_some(),
         }
     }
-
-    fn sums<'i>(&self, inst: &'i Inst) -> &'i [Value] {
-        self.operands(inst).d
-    }
 }
 
 #[cfg(test)]
@@ -431,22 +445,7 @@ mod tests {
     use super::*;
 
     fn mma(shape: [u32; 3], a: Element, c: Element) -> Mma {
-        let [m, n, k] = shape;
-        Mma {
-            m,
-            n,
-            k,
-            a,
-            b: a,
-            c,
-            d: c,
-            quads: None,
-            selector: None,
-            scales: None,
-            saturates: false,
-            round: Round::Nearest,
-            bit_product: BitProduct::Xor,
-        }
+        Mma::plain(shape, [a, a, c])
     }
 
     fn covers(mma: &Mma) {

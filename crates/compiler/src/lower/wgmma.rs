@@ -11,7 +11,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mma::{bit_product, elements, is_legal, shape};
 use super::operand::immediate;
-use crate::ir::{BarrierKind, CLUSTER_SHIFT, IntBin, Op, Round, Special, Ty, Value, WARPGROUP_BARRIERS};
+use crate::ir::{BarrierKind, CLUSTER_SHIFT, IntBin, Op, Special, Ty, Value, WARPGROUP_BARRIERS};
 use crate::matrix::{BitProduct, Element, InMemory, Mma, Part, Wgmma};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -70,21 +70,8 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, sparse: bool) -> Lo
     saturates |= i.take("satfinite");
     let bits = bit_product(i)?;
     i.done()?;
-    let mut mma = Mma {
-        m: 16,
-        n: 8,
-        k,
-        a,
-        b,
-        c: d,
-        d,
-        quads: None,
-        selector: None,
-        scales: None,
-        saturates,
-        round: Round::Nearest,
-        bit_product: bits.unwrap_or(BitProduct::Xor),
-    };
+    let mut mma =
+        Mma { saturates, bit_product: bits.unwrap_or(BitProduct::Xor), ..Mma::plain([16, 8, k], [a, b, d]) };
     let is_bits = a == Element::B1;
     // Whole numbers have fewer widths.
     let has_width = n.is_multiple_of(8)

@@ -33,21 +33,7 @@ fn of_shape([m, n, k]: [u32; 3], a: Element) -> Mma {
         a if a.is_int() => Element::S32,
         _ => Element::F32,
     };
-    Mma {
-        m,
-        n,
-        k,
-        a,
-        b: a,
-        c,
-        d: c,
-        quads: None,
-        selector: None,
-        scales: None,
-        saturates: false,
-        round: Round::Nearest,
-        bit_product: BitProduct::Xor,
-    }
+    Mma::plain([m, n, k], [a, a, c])
 }
 
 /// Whether the manual has the shape for elements of A and B.

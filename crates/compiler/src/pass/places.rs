@@ -7,7 +7,7 @@
 use super::divergence::Divergence;
 use super::regions::{Region, Saved};
 use super::visit::{Definition, definitions, for_each_use, term_values};
-use crate::ir::{Edge, Inst, Op, Ty, Value};
+use crate::ir::{Edge, Inst, Ty, Value};
 use crate::matrix::Sum;
 use std::collections::{HashMap, HashSet};
 
@@ -104,11 +104,10 @@ impl Places {
         };
         let values = term_values(&function.blocks[end].term);
         let wanted: Vec<(Value, &Saved)> = values.into_iter().zip(&regions[next].saved).collect();
-        let multiplies = |op: &Op| matches!(op, Op::Mma(_) | Op::Wgmma(_));
         let mut all = HashMap::new();
         for (at, block) in function.blocks.iter().enumerate() {
             let is_once = region.loops.of[at].is_none() && region.dominators.dominates(at, end);
-            for inst in block.insts.iter().filter(|inst| is_once && multiplies(&inst.op)) {
+            for inst in block.insts.iter().filter(|inst| is_once && inst.op.is_product()) {
                 for &result in &inst.results {
                     let mut places = wanted.iter().filter(|(value, _)| *value == result);
                     if let (Some((_, new)), None) = (places.next(), places.next())

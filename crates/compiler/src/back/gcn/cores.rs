@@ -482,20 +482,6 @@ mod tests {
     }
 
     fn product() -> Mma {
-        Mma {
-            m: 16,
-            n: 8,
-            k: 16,
-            a: Element::F16,
-            b: Element::F16,
-            c: Element::F32,
-            d: Element::F32,
-            quads: None,
-            selector: None,
-            scales: None,
-            saturates: false,
-            round: Round::Nearest,
-            bit_product: crate::matrix::BitProduct::Xor,
-        }
+        Mma::plain([16, 8, 16], [Element::F16, Element::F16, Element::F32])
     }
 }

@@ -107,8 +107,7 @@ fn computes(op: &Op) -> bool {
         Op::Cvt { from: Num::Float(from), to: Num::Float(Float::F32), mode } => {
             !mode.sat && *from != Float::F64 && (*from != Float::Bf16 || mode.ftz)
         }
-        Op::Mma(_) | Op::Wgmma(_) => true,
-        _ => false,
+        op => op.is_product(),
     }
 }
 
@@ -198,7 +197,7 @@ fn handed_on(op: &Op) -> Option<Range<usize>> {
 /// Whether the bits of this argument matter, and are not the right ones yet.
 fn observes(function: &Function, inst: &Inst, nth: usize, raw: &[bool]) -> bool {
     // A product takes numbers in f32 registers; others hold parts of numbers.
-    let adds = matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)) && function.ty(inst.args[nth]) == Ty::F32;
+    let adds = inst.op.is_product() && function.ty(inst.args[nth]) == Ty::F32;
     let hands_on = handed_on(&inst.op).is_some_and(|it| it.contains(&nth))
         && inst.results.first().is_some_and(|result| raw[result.index()]);
     raw[inst.args[nth].index()] && !hands_on && !adds && !is_blind(&inst.op)

@@ -208,10 +208,7 @@ impl Emitter<'_> {
         }
         let found = self.written_out(layout, &products);
         for (registers, sum) in found.iter().zip(sums) {
-            for (nth, val) in (0..).zip(registers) {
-                let at = self.register_at(&sum.text, nth * bytes);
-                self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
-            }
+            self.store_registers(registers, &sum.text, bytes);
         }
     }
 
@@ -251,10 +248,7 @@ impl Emitter<'_> {
         let bytes = register_bytes(mma);
         let into = self.registers("in", bytes * vectors.len() as u64);
         let out = self.registers("out", bytes * inst.results.len() as u64);
-        for (nth, val) in vectors.iter().enumerate() {
-            let at = self.register_at(&into, nth as u64 * bytes);
-            self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
-        }
+        self.store_registers(&vectors, &into, bytes);
         self.b.assign(Type::int(32, 1), format_args!("call i32 {function}(ptr {into}, ptr {out}, ptr null)"));
         for (nth, &result) in inst.results.iter().enumerate() {
             let ty = self.vector_ty(self.ty(result));
@@ -271,10 +265,7 @@ impl Emitter<'_> {
         let bytes = register_bytes(&wgmma.mma);
         let vectors = self.vectors_of(arguments.registers());
         let registers = self.registers("in", bytes * vectors.len() as u64);
-        for (nth, val) in (0..).zip(&vectors) {
-            let at = self.register_at(&registers, nth * bytes);
-            self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
-        }
+        self.store_registers(&vectors, &registers, bytes);
         let a = match wgmma.a {
             Some(_) => self.first_lane(arguments.a[0]),
             None => Builder::int(Type::int(64, 1), 0),
@@ -381,8 +372,15 @@ impl Emitter<'_> {
             return self.scalar(value);
         }
         let vector = self.vector(value);
-        let ty = Type::new(vector.ty.scalar, 1);
-        self.b.assign(ty, format_args!("extractelement {}, i64 0", vector.typed()))
+        self.extract(&vector, "0")
+    }
+
+    /// Writes registers of all lanes to memory, one behind the other.
+    pub(super) fn store_registers(&mut self, registers: &[Val], buffer: &str, bytes: u64) {
+        for (nth, val) in (0..).zip(registers) {
+            let at = self.register_at(buffer, nth * bytes);
+            self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
+        }
     }
 
     pub(super) fn register_at(&mut self, buffer: &str, offset: u64) -> String {

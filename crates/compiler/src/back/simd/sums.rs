@@ -139,10 +139,7 @@ impl Emitter<'_> {
         let vectors = self.vectors_of(c);
         let number = self.free_number(bytes);
         let place = self.registers(&format!("sum{number}."), bytes);
-        for (nth, val) in (0..).zip(&vectors) {
-            let at = self.register_at(&place, nth * register_bytes);
-            self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
-        }
+        self.store_registers(&vectors, &place, register_bytes);
         Sum { place, home: Home::Own { number, bytes }, registers: vec![] }
     }
 

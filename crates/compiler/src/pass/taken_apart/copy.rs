@@ -1,9 +1,7 @@
 //! `cp.async` of fewer bytes than all: nearly always all bytes are asked for, or none; fewer are copied one at a time.
 
-use super::Writer;
-use crate::ir::{
-    BlockId, Cmp, CopyAsync, Edge, Inst, IntBin, Mem, Op, Order, Scope, Space, Term, Ty, U32, U64, Value,
-};
+use super::{Writer, load, store};
+use crate::ir::{BlockId, Cmp, CopyAsync, Edge, Inst, IntBin, Op, Space, Term, Ty, U32, U64, Value};
 
 impl Writer<'_> {
     pub(super) fn copy(&mut self, copy: &CopyAsync, inst: &Inst) {
@@ -20,11 +18,11 @@ impl Writer<'_> {
             |cond, then, otherwise| Term::Branch { cond, then: edge(then), otherwise: edge(otherwise) };
         self.end(branch(is_whole, whole, fewer), whole.index());
         let words = vec![Ty::B32; (size / 4) as usize];
-        let words = self.emit(load(copy, 32), &[from], &words);
-        self.emit(store(copy, 32), &[&[to], &words[..]].concat(), &[]);
+        let words = self.emit(load(Space::Global, 32, copy.from), &[from], &words);
+        self.emit(store(Space::Shared, 32, copy.to), &[&[to], &words[..]].concat(), &[]);
         self.end(Term::Jump(edge(behind)), fewer.index());
         let zeros = vec![self.word(0); (size / 4) as usize];
-        self.emit(store(copy, 32), &[&[to], &zeros[..]].concat(), &[]);
+        self.emit(store(Space::Shared, 32, copy.to), &[&[to], &zeros[..]].concat(), &[]);
         if copy.is_ignored {
             self.end(Term::Jump(edge(behind)), behind.index());
             return;
@@ -39,9 +37,9 @@ impl Writer<'_> {
         let more = self.emit1(Op::Icmp(Cmp::Lt, U64), &[index, end], Ty::Pred);
         self.end(branch(more, body, behind), body.index());
         let source = self.emit1(Op::Int(IntBin::Add, U64), &[from, index], Ty::B64);
-        let byte = self.emit1(load(copy, 8), &[source], Ty::B16);
+        let byte = self.emit1(load(Space::Global, 8, copy.from), &[source], Ty::B16);
         let target = self.emit1(Op::Int(IntBin::Add, U64), &[to, index], Ty::B64);
-        self.emit(store(copy, 8), &[target, byte], &[]);
+        self.emit(store(Space::Shared, 8, copy.to), &[target, byte], &[]);
         let one = self.emit1(Op::Const(1), &[], Ty::B64);
         let next = self.emit1(Op::Int(IntBin::Add, U64), &[index, one], Ty::B64);
         self.end(again(next), behind.index());
@@ -50,14 +48,4 @@ impl Writer<'_> {
 
 fn edge(block: BlockId) -> Edge {
     Edge { block, args: vec![] }
-}
-
-fn load(copy: &CopyAsync, bits: u8) -> Op {
-    let mem = Mem { bits, signed: false };
-    Op::Load { space: Space::Global, mem, offset: copy.from, order: Order::Weak, scope: Scope::Sys }
-}
-
-fn store(copy: &CopyAsync, bits: u8) -> Op {
-    let mem = Mem { bits, signed: false };
-    Op::Store { space: Space::Shared, mem, offset: copy.to, order: Order::Weak, scope: Scope::Sys }
 }

@@ -6,7 +6,7 @@ mod wgmma;
 
 use std::borrow::Cow;
 
-use crate::ir::{Function, Inst, IntBin, Op, Pos, Special, Term, Ty, U32, Value};
+use crate::ir::{Function, Inst, IntBin, Mem, Op, Order, Pos, Scope, Space, Special, Term, Ty, U32, Value};
 
 /// The function with those operations taken apart that are `wanted`, of [`Op::Wgmma`], [`Op::MatrixRows`] and [`Op::CopyAsync`].
 pub fn run(function: &Function, wanted: impl Fn(&Op) -> bool) -> Cow<'_, Function> {
@@ -59,6 +59,11 @@ impl Writer<'_> {
         results
     }
 
+    /// An operation whose result is a value that is there already.
+    fn give(&mut self, op: Op, args: &[Value], result: Value) {
+        self.out.push(Inst { op, args: args.to_vec(), results: vec![result], pos: self.pos });
+    }
+
     fn emit1(&mut self, op: Op, args: &[Value], result: Ty) -> Value {
         self.emit(op, args, &[result])[0]
     }
@@ -79,6 +84,17 @@ impl Writer<'_> {
     fn sum(&mut self, first: Value, terms: &[Value]) -> Value {
         terms.iter().fold(first, |sum, &term| self.words(IntBin::Add, sum, term))
     }
+}
+
+/// A load as any lane does it, of so many bits.
+fn load(space: Space, bits: u8, offset: i64) -> Op {
+    let mem = Mem { bits, signed: false };
+    Op::Load { space, mem, offset, order: Order::Weak, scope: Scope::Sys }
+}
+
+fn store(space: Space, bits: u8, offset: i64) -> Op {
+    let mem = Mem { bits, signed: false };
+    Op::Store { space, mem, offset, order: Order::Weak, scope: Scope::Sys }
 }
 
 /// Where this lane stands.

@@ -1,8 +1,8 @@
 //! `ldmatrix` and `stmatrix` of 16-bit elements: each lane has the addresses of its rows from the lanes that hold them, and
 //! moves its elements.
 
-use super::{Lane, Writer};
-use crate::ir::{Inst, IntBin, Mem, Op, Order, Scope, ShflMode, Space, Ty, U64, Value};
+use super::{Lane, Writer, load, store};
+use crate::ir::{Inst, IntBin, Op, ShflMode, Space, Ty, U64, Value};
 use crate::matrix::MatrixRows;
 
 impl Writer<'_> {
@@ -17,9 +17,9 @@ impl Writer<'_> {
                 let row = self.word_op(IntBin::Add, lane.group, matrix * 8);
                 let address = self.element(base, row, column);
                 if rows.stores {
-                    self.store(rows, address, inst.args[1 + nth], 32);
+                    self.emit(store(Space::Shared, 32, rows.offset), &[address, inst.args[1 + nth]], &[]);
                 } else {
-                    self.load(rows, address, inst.results[nth], 32);
+                    self.give(load(Space::Shared, 32, rows.offset), &[address], inst.results[nth]);
                 }
                 continue;
             }
@@ -31,14 +31,14 @@ impl Writer<'_> {
             for (half, &value) in (0..).zip(&halves) {
                 let row = self.word_op(IntBin::Add, column, matrix * 8 + half);
                 let address = self.element(base, row, lane.group);
-                match rows.stores {
-                    true => self.store(rows, address, value, 16),
-                    false => self.load(rows, address, value, 16),
+                if rows.stores {
+                    self.emit(store(Space::Shared, 16, rows.offset), &[address, value], &[]);
+                } else {
+                    self.give(load(Space::Shared, 16, rows.offset), &[address], value);
                 }
             }
             if !rows.stores {
-                let results = vec![inst.results[nth]];
-                self.out.push(Inst { op: Op::Pack, args: halves, results, pos: self.pos });
+                self.give(Op::Pack, &halves, inst.results[nth]);
             }
         }
     }
@@ -52,29 +52,5 @@ impl Writer<'_> {
         let bytes = self.word_op(IntBin::Shl, column, 1);
         let bytes = self.emit1(Op::Zext, &[bytes], Ty::B64);
         self.emit1(Op::Int(IntBin::Add, U64), &[address, bytes], Ty::B64)
-    }
-
-    fn load(&mut self, rows: &MatrixRows, address: Value, result: Value, bits: u8) {
-        let mem = Mem { bits, signed: false };
-        let op = Op::Load {
-            space: Space::Shared,
-            mem,
-            offset: rows.offset,
-            order: Order::Weak,
-            scope: Scope::Sys,
-        };
-        self.out.push(Inst { op, args: vec![address], results: vec![result], pos: self.pos });
-    }
-
-    fn store(&mut self, rows: &MatrixRows, address: Value, value: Value, bits: u8) {
-        let mem = Mem { bits, signed: false };
-        let op = Op::Store {
-            space: Space::Shared,
-            mem,
-            offset: rows.offset,
-            order: Order::Weak,
-            scope: Scope::Sys,
-        };
-        self.emit(op, &[address, value], &[]);
     }
 }

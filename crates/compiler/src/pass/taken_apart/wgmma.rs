@@ -1,7 +1,7 @@
 //! `wgmma`: each lane loads its registers of the factors, and the warp has a product of `mma` for each 8 columns.
 
-use super::{Lane, Writer};
-use crate::ir::{Cmp, Inst, IntBin, Mem, Op, Order, Scope, Space, Ty, U32, Value};
+use super::{Lane, Writer, load};
+use crate::ir::{Cmp, Inst, IntBin, Op, Space, Ty, U32, Value};
 use crate::matrix::{Mma, Part, Wgmma};
 
 impl Writer<'_> {
@@ -151,8 +151,6 @@ impl Matrix {
         let moved = l.word_op(IntBin::Shl, moved, 4);
         let address = l.words(IntBin::Xor, address, moved);
         let address = l.emit1(Op::Zext, &[address], Ty::B64);
-        let mem = Mem { bits, signed: false };
-        let op = Op::Load { space: Space::Shared, mem, offset: 0, order: Order::Weak, scope: Scope::Sys };
-        l.emit1(op, &[address], Ty::of_bits(bits.into()))
+        l.emit1(load(Space::Shared, bits, 0), &[address], Ty::of_bits(bits.into()))
     }
 }
