@@ -232,7 +232,8 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
     let satfinite = if saturates { ".satfinite" } else { "" };
     let pairs = d.bits() == 16;
     let n_registers = if pairs { n / 4 } else { n / 2 };
-    let kind = if d == F32 { "f32" } else { "b32" };
+    // LLVM's PTX has no other registers than untyped ones.
+    let kind = if d == F32 && random.below(2) == 0 { "f32" } else { "b32" };
     let list = |name: &str, count: usize| {
         let names: Vec<String> = (0..count).map(|at| format!("{name}{at}")).collect();
         format!("{{{}}}", names.join(", "))
@@ -250,8 +251,8 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
         list("%d", n_registers)
     );
 
-    // A kernel of two warpgroups, which do the same. Of a cluster's blocks the last computes, and has memory of its own.
-    let threads = 256;
+    // A kernel of one warpgroup or two, which do the same. Of a cluster's blocks the last computes, and has memory of its own.
+    let threads = 128 << random.below(2);
     let words = memory.len() / 4;
     let mut text = format!(
         ".version 8.4\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 memory[];\n\
@@ -288,20 +289,24 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
     // Both warpgroups have the same metadata.
     text += "ld.param.u64 %p, [meta];\nand.b32 %at, %t, 127;\nmul.wide.u32 %o, %at, 4;\nadd.u64 %p, %p, %o;\nld.global.b32 %meta, [%p];\n";
     text += "setmaxnreg.dec.sync.aligned.u32 96;\nsetmaxnreg.inc.sync.aligned.u32 96;\nfence.proxy.async;\nbar.sync 0;\nwgmma.fence.sync.aligned;\n";
-    // Products that add to the same registers follow each other in a row, in a loop, or with somebody who keeps one of the
-    // sums that are added to.
-    let chain = if d == F16 || saturates { 0 } else { random.below(4) };
-    let times = [1, 2, 3, 2][chain];
+    // Products that add to the same registers follow each other in a row, in a loop, in one that all wait in, or with somebody
+    // who keeps one of the sums that are added to.
+    let chain = if d == F16 || saturates { 0 } else { random.below(5) };
+    let times = [1, 2, 3, 3, 2][chain];
+    let wait = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
     let always = "setp.eq.u32 %keeps, 0, 0;\n";
     text += &match chain {
         0 => instruction.clone(),
         1 => format!("{instruction}{always}{instruction}"),
-        2 => format!(
-            "mov.u32 %x, 0;\nAGAIN:\n{instruction}{always}add.u32 %x, %x, 1;\nsetp.lt.u32 %more, %x, 3;\n@%more bra AGAIN;\n"
-        ),
+        2 | 3 => {
+            let wait = if chain == 3 { format!("{wait}bar.sync 0;\n") } else { String::new() };
+            format!(
+                "mov.u32 %x, 0;\nAGAIN:\n{instruction}{always}{wait}add.u32 %x, %x, 1;\nsetp.lt.u32 %more, %x, 3;\n@%more bra AGAIN;\n"
+            )
+        }
         _ => format!("{instruction}{always}mov.b32 %x, %d0;\n{instruction}mov.b32 %d0, %x;\n"),
     };
-    text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
+    text += wait;
     // Whoever waited for the product may write over its factors.
     text += "st.shared.b32 [%s], 0;\n";
     write!(text, "ld.param.u64 %p, [to];\nmul.wide.u32 %o, %t, {};\nadd.u64 %p, %p, %o;\n", 4 * n_registers)
@@ -338,7 +343,7 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
                 let old = &mut before[row][column];
                 let shift = nth * d.bits();
                 c_words[n_registers * thread + register] |= (d.encode(*old) as u32) << shift;
-                let times = if chain == 3 && register == 0 { 1 } else { times };
+                let times = if chain == 4 && register == 0 { 1 } else { times };
                 let new = times * sum(row, column) + if keeps { *old } else { 0 };
                 let new = match (d == S32, saturates) {
                     (true, true) => new.clamp(i64::from(i32::MIN), i64::from(i32::MAX)),

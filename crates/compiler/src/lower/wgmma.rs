@@ -3,7 +3,8 @@
 //!
 //! Each warp has 16 rows of A and D, in registers as `mma.m16n8` has them, and reads all of B. So a product is one of
 //! `mma` for each 8 columns ([`Wgmma`]), done at once: fences and groups have nothing left to order. What the four warps have in
-//! common is that none goes on before all have read their factors: whoever waits for a product may let shared memory be overwritten.
+//! common is that a product is done when all of them have done it: whoever has waited for it may let shared memory be
+//! overwritten. So they meet where they wait, which the manual has all threads of a warpgroup do together.
 
 use ptx::ast::{Operand, OperandKind, Type};
 
@@ -34,6 +35,7 @@ pub(super) fn wgmma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             if immediate(n).is_none() {
                 return fail(n.span, "the number of groups is a constant");
             }
+            meet(l);
             Ok(())
         }
         _ => {
@@ -42,6 +44,15 @@ pub(super) fn wgmma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             Ok(())
         }
     }
+}
+
+/// The four warps wait for each other, at a barrier that no program can name.
+fn meet(l: &mut L<'_, '_, '_>) {
+    let warp = l.b.emit1(Op::Special(Special::WarpId), &[], Ty::B32);
+    let warpgroup = l.word_op(IntBin::Shr, warp, 2);
+    let id = l.word_op(IntBin::Add, warpgroup, WARPGROUP_BARRIERS);
+    let count = l.word(WARPGROUP_THREADS);
+    l.b.emit(Op::Barrier { kind: BarrierKind::Sync, aligned: true }, &[id, count], &[]);
 }
 
 /// `setmaxnreg.{inc,dec}.sync.aligned.u32 n`: registers are not shared out here.
@@ -161,7 +172,6 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, sparse: bool) -> Lo
         Wgmma { mma, columns: n, a: (!is_in_registers).then_some(in_memory), b_is_transposed: transposed[1] };
     let b = l.value(b, Type::B64)?;
     let warp = l.b.emit1(Op::Special(Special::WarpId), &[], Ty::B32);
-    let warpgroup = l.word_op(IntBin::Shr, warp, 2);
     let warp = l.word_op(IntBin::And, warp, 3);
     // A descriptor has no bits for the block of a cluster: the matrix is this block's.
     let rank = l.b.emit1(Op::Special(Special::ClusterCtaRank), &[], Ty::B32);
@@ -178,10 +188,6 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, sparse: bool) -> Lo
     let given = [b].into_iter().chain(structure).chain([window, warp, keeps]).chain(before);
     let args: Vec<Value> = factor.into_iter().chain(given).chain([all]).collect();
     let results = l.b.emit(Op::Wgmma(wgmma), &args, &expected);
-    // The four warps wait for each other, at a barrier that no program can name.
-    let id = l.word_op(IntBin::Add, warpgroup, WARPGROUP_BARRIERS);
-    let count = l.word(WARPGROUP_THREADS);
-    l.b.emit(Op::Barrier { kind: BarrierKind::Sync, aligned: true }, &[id, count], &[]);
     for (var, value) in destinations.into_iter().zip(results) {
         l.write_extended(var, value, false, d.span)?;
     }
