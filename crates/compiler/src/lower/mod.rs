@@ -22,6 +22,7 @@ mod displacement;
 mod float;
 mod form;
 mod function;
+mod handed;
 mod indirect;
 pub(crate) use indirect::kernel_address;
 pub use indirect::kernel_of_address;

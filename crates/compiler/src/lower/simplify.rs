@@ -8,6 +8,7 @@ use crate::ir::{BlockId, Function, Op, Term, Ty, Value};
 pub(crate) fn run(function: &mut Function) {
     remove_copies(function);
     merge_blocks(function);
+    super::handed::run(function);
     fold_conversions(function);
     super::widening::run(function);
     super::displacement::run(function);
