@@ -490,6 +490,13 @@ pub enum BarrierKind {
     RedOr,
 }
 
+impl BarrierKind {
+    /// Its last argument is a predicate, and it has a result.
+    pub fn is_reduction(self) -> bool {
+        !matches!(self, BarrierKind::Sync | BarrierKind::Arrive)
+    }
+}
+
 /// Barriers of ours, one for each warpgroup (four warps) of a block: no program can name them. Their five lowest bits are
 /// 16 and up, so that they and PTX's 16 barriers are told apart by those.
 pub const WARPGROUP_BARRIERS: u32 = 0x110;

@@ -262,7 +262,7 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::Wgmma(wgmma) => expect(&wgmma.arguments(), &wgmma.results()),
         Op::MatrixRows(rows) => expect(&rows.arguments(), &rows.results()),
         Op::Barrier { kind, .. } => {
-            let predicate = usize::from(!matches!(kind, BarrierKind::Sync | BarrierKind::Arrive));
+            let predicate = usize::from(kind.is_reduction());
             let ids = args.len().saturating_sub(predicate);
             let gives: &[Ty] = match kind {
                 BarrierKind::Sync | BarrierKind::Arrive => &[],

@@ -78,10 +78,7 @@ fn operation(op: &Op) -> Result<(), String> {
 /// A warp comes to one barrier, and waits for one number of threads.
 fn warp_barrier(view: &View<'_>, inst: &Inst) -> Result<(), String> {
     let Op::Barrier { kind, .. } = inst.op else { return Ok(()) };
-    let numbers = match kind {
-        BarrierKind::Sync | BarrierKind::Arrive => &inst.args[..],
-        _ => inst.args.split_last().map_or(&[][..], |(_, numbers)| numbers),
-    };
+    let numbers = &inst.args[..inst.args.len() - usize::from(kind.is_reduction())];
     if numbers.iter().all(|arg| view.group.of[arg.index()].is_uniform()) {
         return Ok(());
     }

@@ -68,3 +68,4 @@ pub mod unroll;
 pub mod value_ranges;
 pub mod visit;
 pub mod waves;
+pub mod whole_blocks;

@@ -43,7 +43,7 @@ impl SharedMemory {
             let constants = constants(function);
             for inst in function.blocks.iter().flat_map(|block| &block.insts) {
                 let Op::Barrier { kind, .. } = inst.op else { continue };
-                reduces |= is_reduction(kind);
+                reduces |= kind.is_reduction();
                 if is_partial(kind, inst) {
                     partial |= match constants[inst.args[0].index()] {
                         Some(id) => 1 << (id & u128::from(NUMBER)),
@@ -123,7 +123,7 @@ impl Code<'_> {
             };
             Comers::Part { id: args[0].clone(), count }
         };
-        if is_reduction(kind) {
+        if kind.is_reduction() {
             let predicate = args.last().cloned().unwrap_or_else(|| Builder::int(Type::int(1, 1), 0));
             return vec![self.reduce(kind, &predicate, &comers)];
         }
@@ -289,13 +289,9 @@ impl Code<'_> {
     }
 }
 
-fn is_reduction(kind: BarrierKind) -> bool {
-    !matches!(kind, BarrierKind::Sync | BarrierKind::Arrive)
-}
-
 /// It has a number of threads, which may be fewer than the block has.
 fn is_partial(kind: BarrierKind, inst: &Inst) -> bool {
-    inst.args.len() > 1 + usize::from(is_reduction(kind))
+    inst.args.len() > 1 + usize::from(kind.is_reduction())
 }
 
 /// Whether it has a barrier for a part of the block.
