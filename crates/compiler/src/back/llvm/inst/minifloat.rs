@@ -122,6 +122,25 @@ pub fn unpack(b: &mut Builder, from: Num, mode: FloatMode, x: &Val) -> Val {
     b.or(&high, &halves[0])
 }
 
+/// The f32 of codes in 8 bits each: exact, and some NaN for a NaN.
+pub fn of_bytes(b: &mut Builder, element: Element, codes: &Val) -> Val {
+    let codes = b.resize(codes, 16, false);
+    if element == Element::E5m2 {
+        // The upper half of an f16.
+        let half = b.bin_int("shl", &codes, 8);
+        return float::widen(b, Float::F16, &half);
+    }
+    // The fields moved to an f16's places are the value divided by 2^8.
+    let magnitude = b.bin_int("and", &codes, 0x7f);
+    let sign = b.bin_int("and", &codes, 0x80);
+    let (fields, sign) = (b.bin_int("shl", &magnitude, 7), b.bin_int("shl", &sign, 8));
+    let half = b.or(&fields, &sign);
+    let scaled = float::widen(b, Float::F16, &half);
+    let value = b.fmul(&scaled, &Builder::fp(scaled.ty, 256.0));
+    let is_nan = b.icmp_int("eq", &magnitude, 0x7f);
+    b.select(&is_nan, &Builder::fp(value.ty, f64::NAN), &value)
+}
+
 /// The f32 of codes in 32 bits each, of a format that has finite numbers alone: exact.
 pub fn finite(b: &mut Builder, element: Element, codes: &Val) -> Val {
     // Exponent bits, fraction bits, and zeros below the code.

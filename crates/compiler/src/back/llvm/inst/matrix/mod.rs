@@ -18,7 +18,7 @@ pub use registers::{Layout, Product};
 use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
 use super::{Result, float, minifloat, round};
-use crate::ir::{Float, FloatMode, Num, Round};
+use crate::ir::{Float, Round};
 use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part, Scales};
 
 /// The name of the product's function, which is added to the module.
@@ -363,11 +363,8 @@ impl Writer<'_> {
                 float::widen(b, Float::Bf16, &halves)
             }
             Element::E4m3 | Element::E5m2 => {
-                let from = if element == Element::E4m3 { Num::E4m3x2 } else { Num::E5m2x2 };
-                let pairs = parts(b, 16);
-                let halves = minifloat::unpack(b, from, FloatMode::default(), &pairs);
-                let halves = b.bitcast(&halves, Type::int(16, 4 * count));
-                float::widen(b, Float::F16, &halves)
+                let codes = parts(b, 8);
+                minifloat::of_bytes(b, element, &codes)
             }
             Element::E2m3 | Element::E3m2 | Element::E2m1 | Element::PackedE2m1 => {
                 let each = if element == Element::PackedE2m1 { 4 } else { 8 };
