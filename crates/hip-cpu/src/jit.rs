@@ -202,15 +202,14 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The pass pipeline. The usual one sets which vectorisers run by itself, so what is said to the pass builder of them does not
-    /// count.
+    /// The pass pipeline.
     fn passes(self, in_order: bool) -> Option<&'static CStr> {
         match self {
             Effort::Best if in_order => Some(PASSES_IN_ORDER),
             Effort::Baseline => None,
             // With the pass that combines instructions it would take a sixth longer, and the code of sorts 8 % less.
             Effort::Thrifty => Some(c"function(early-cse,simplifycfg,early-cse)"),
-            Effort::Best => Some(c"default<O2>"),
+            Effort::Best => Some(PASSES),
         }
     }
 
@@ -221,6 +220,30 @@ impl Effort {
         }
     }
 }
+
+/// LLVM 19's `default<O2>`, but for what looks for other things than kernels have (coroutines, OpenMP, profiles, instructions of
+/// straight lines to join), and with two of its eight turns of the pass that combines instructions: in the middle of the work on
+/// each function, and at the end, where loops are unrolled. That pass asks of every operand what can be known of it, of a
+/// constant vector element by element, and takes half of the time of all passes; without the six turns the rows of `bench peers` stay
+/// where they are, and CUB's kernels take LLVM 11 % less, Triton's attention 16 %.
+const PASSES: &CStr = c"inferattrs,function<eager-inv>(simplifycfg,sroa,early-cse),ipsccp,globalopt,\
+    function<eager-inv>(mem2reg,simplifycfg<switch-range-to-icmp>),\
+    always-inline,require<globals-aa>,function(invalidate<aa>),\
+    cgscc(inline,function-attrs<skip-non-recursive-function-attrs>,function<eager-inv;no-rerun>(\
+    sroa,early-cse<memssa>,jump-threading,correlated-propagation,simplifycfg<switch-range-to-icmp>,\
+    instcombine<no-verify-fixpoint>,aggressive-instcombine,tailcallelim,simplifycfg<switch-range-to-icmp>,\
+    reassociate,constraint-elimination,\
+    loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,loop-rotate,licm,simple-loop-unswitch<trivial>),\
+    simplifycfg<switch-range-to-icmp>,\
+    loop(loop-idiom,indvars,simple-loop-unswitch<trivial>,loop-deletion,loop-unroll-full),\
+    sroa,vector-combine,mldst-motion,gvn,sccp,bdce,jump-threading,correlated-propagation,adce,memcpyopt,dse,\
+    loop-mssa(licm),simplifycfg<switch-range-to-icmp;hoist-common-insts;sink-common-insts>),function-attrs),\
+    deadargelim,globalopt,globaldce,rpo-function-attrs,recompute-globalsaa,\
+    function<eager-inv>(loop(loop-rotate,loop-deletion),loop-vectorize,infer-alignment,loop-load-elim,\
+    simplifycfg<forward-switch-cond;switch-range-to-icmp;switch-to-lookup;no-keep-loops;hoist-common-insts;sink-common-insts>,\
+    vector-combine,loop-unroll<O2>,sroa<preserve-cfg>,infer-alignment,\
+    instcombine<no-verify-fixpoint>,loop-mssa(licm),alignment-from-assumptions,loop-sink,instsimplify,div-rem-pairs,\
+    tailcallelim,simplifycfg<switch-range-to-icmp;speculate-unpredictables>),globaldce,constmerge";
 
 /// What is left for straight code of vectors to gain, without the pass that combines instructions: it takes all that a store
 /// behind a guard is made of into the store's block, behind everything else. Of SHA-256's rounds and the words that they take
@@ -234,16 +257,14 @@ const PASSES_IN_ORDER: &CStr = c"function(sroa,early-cse<memssa>,simplifycfg,ins
 ///   alike: the one before the allocation of registers does so from 100 on for us, for 1,000, and the one behind it, which
 ///   processors that reorder by themselves gain nothing by, is left out. CUB's radix histogram (18,313 lines in setting `simd`) takes
 ///   0.15 s for 1.64 in the code generator.
-/// * The vectoriser of straight lines takes as long with the square of a block's stores: 0.26 s for 1.51 in the passes.
 /// * A value that thousands of blocks hand on is joined with each of its copies, and looked through whole each time: after 32 of 256
 ///   such joins its copies stay. CUB's merge sort of `__half` in 20,000 places takes 1.1 s for 3.3 in there.
 /// * Which numbers would be as well off in mask registers is looked for along all that they are made of, and what is made of them, once for
 ///   each of them: with the square of a long block of integers. Of hashcat's MD5 (35,000 lines in setting `lane`) it takes half.
-const OPTIONS: [&CStr; 6] = [
+const OPTIONS: [&CStr; 5] = [
     c"cudaway",
     c"-disable-post-ra",
     c"-dag-maps-huge-region=100",
-    c"-vectorize-slp=false",
     c"-large-interval-freq-threshold=32",
     c"-disable-x86-domain-reassignment",
 ];
