@@ -3,6 +3,7 @@
 //! The block's dimensions are constants, so such a value is a table with one entry per thread. Of an open block the table
 //! is the largest block's: what holds for all of its warps holds for the first ones.
 
+use super::bits::BitSet;
 use super::dominators::Dominators;
 use super::evaluate::{evaluate, is_evaluated};
 use super::value_ranges::Threads;
@@ -15,6 +16,8 @@ use std::rc::Rc;
 const WARP: usize = 32;
 /// A condition on the thread index takes few steps.
 const MAX_DEPTH: u32 = 32;
+/// A condition has few parts, one in the other.
+const MAX_PARTS: u32 = 6;
 
 /// One number per thread of the block, in linear order.
 type Table = Rc<Vec<u64>>;
@@ -45,19 +48,21 @@ impl<'a> Known<'a> {
     fn sides(&self, at: usize) -> impl Iterator<Item = (usize, Value, bool)> {
         self.function.blocks.iter().enumerate().filter_map(move |(branch, block)| {
             let Term::Branch { cond, then, otherwise } = &block.term else { return None };
-            // Nobody comes to the side but by this branch, or from the side itself.
-            let leads = |edge: &Edge| {
-                let to = edge.block.index();
-                let from = self.predecessors[to].iter().map(|from| from.index());
-                self.dominators.dominates(to, at)
-                    && from.filter(|&from| !self.dominators.dominates(to, from)).eq([branch])
-            };
+            let leads =
+                |edge: &Edge| self.dominators.dominates(edge.block.index(), at) && self.leads(branch, edge);
             match (leads(then), leads(otherwise)) {
                 (true, false) => Some((branch, *cond, true)),
                 (false, true) => Some((branch, *cond, false)),
                 _ => None,
             }
         })
+    }
+
+    /// Whether nobody comes to this side of the branch but by it, or from the side itself.
+    fn leads(&self, branch: usize, edge: &Edge) -> bool {
+        let to = edge.block.index();
+        let from = self.predecessors[to].iter().map(|from| from.index());
+        from.filter(|&from| !self.dominators.dominates(to, from)).eq([branch])
     }
 
     /// Whether at most one lane of each warp ever runs block `at`.
@@ -68,9 +73,65 @@ impl<'a> Known<'a> {
         if self.sides(at).any(|(_, cond, holds)| holds && self.is_elected(cond)) {
             return true;
         }
-        let conditions: Vec<(Table, bool)> =
-            self.sides(at).filter_map(|(_, cond, holds)| Some((self.table(cond)?, holds))).collect();
-        self.warps().all(|warp| self.lanes(&conditions, warp).count_ones() <= 1)
+        let mut conditions = vec![];
+        for (_, cond, holds) in self.sides(at) {
+            self.conditions(cond, holds, MAX_PARTS, &mut conditions);
+        }
+        self.leave_one_lane(&conditions)
+    }
+
+    /// Blocks that at most one lane of each warp runs, as one of these branches says by itself.
+    pub fn blocks_for_one_lane(&self, is_asked: impl Fn(usize) -> bool) -> BitSet {
+        let function = self.function;
+        let mut found = BitSet::new(function.blocks.len());
+        for (at, block) in function.blocks.iter().enumerate() {
+            let Term::Branch { cond, then, otherwise } = &block.term else { continue };
+            if !is_asked(at) || !self.dominators.is_reachable(at) {
+                continue;
+            }
+            for (edge, holds) in [(then, true), (otherwise, false)] {
+                if then.block != otherwise.block && self.leads(at, edge) && self.is_for_one(*cond, holds) {
+                    found.insert(edge.block.index());
+                }
+            }
+        }
+        for at in function.reverse_post_order() {
+            if self.dominators.immediate(at.index()).is_some_and(|before| found.contains(before)) {
+                found.insert(at.index());
+            }
+        }
+        found
+    }
+
+    /// Whether at most one lane of each warp goes on where the condition is as told.
+    fn is_for_one(&self, cond: Value, holds: bool) -> bool {
+        let mut conditions = vec![];
+        self.conditions(cond, holds, MAX_PARTS, &mut conditions);
+        holds && self.is_elected(cond) || !conditions.is_empty() && self.leave_one_lane(&conditions)
+    }
+
+    fn leave_one_lane(&self, conditions: &[(Table, bool)]) -> bool {
+        self.warps().all(|warp| self.lanes(conditions, warp).count_ones() <= 1)
+    }
+
+    /// What is known of a condition that is as told: of all of it, or of the parts that all have to be as they are then.
+    fn conditions(&self, cond: Value, holds: bool, parts: u32, found: &mut Vec<(Table, bool)>) {
+        if let Some(table) = self.table(cond) {
+            found.push((table, holds));
+            return;
+        }
+        let Definition::Inst(block, at, _) = self.definitions[cond.index()] else { return };
+        let inst = &self.function.blocks[block].insts[at];
+        let holds = match inst.op {
+            Op::Bool(Bool::And) if holds => true,
+            Op::Bool(Bool::Or) if !holds => false,
+            Op::Not => !holds,
+            _ => return,
+        };
+        let Some(parts) = parts.checked_sub(1) else { return };
+        for &arg in &inst.args {
+            self.conditions(arg, holds, parts, found);
+        }
     }
 
     /// The first and the last thread that may run block `at`.
@@ -213,6 +274,25 @@ mod tests {
         let f = function(source);
         let dominators = Dominators::of(&f);
         check(&Known::of(&f, &dominators, Threads { block, open: false, width: 32, assumes: true }));
+    }
+
+    #[test]
+    fn a_part_of_a_condition_may_leave_one_lane() {
+        // `q` is of the grid, which nobody knows; the last block is for nobody in particular.
+        let source =
+            "entry: t = tid; c = ctaid; z = const.b32 0; p = eq t z; q = eq c z; r = both p q; branch r a b
+                      a: branch q c d
+                      c: jump d
+                      d: jump b
+                      b: exit";
+        with(source, [64, 1, 1], |known| {
+            let found = known.blocks_for_one_lane(|_| true);
+            assert_eq!(found.iter().collect::<Vec<_>>(), [1, 2, 3]);
+            assert!(known.is_for_one_lane(1) && !known.is_for_one_lane(4));
+            assert_eq!(known.blocks_for_one_lane(|at| at != 0).iter().count(), 0);
+        });
+        let either = source.replace("both p q", "either p q");
+        with(&either, [64, 1, 1], |known| assert_eq!(known.blocks_for_one_lane(|_| true).iter().count(), 0));
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Region {
     pub together: Divergences,
     /// Branches that do not part lanes that go together, though one of their sides is short.
     pub whole: BitSet,
+    /// Blocks that at most one lane of each warp runs.
+    pub for_one_lane: BitSet,
     /// In the order of the entry block's parameters.
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
@@ -548,6 +550,8 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
                 last.map(|inst| inst.pos.offset as usize)
             })
             .collect();
+        let known = Known::of(&function, &dominators, threads);
+        let for_one_lane = known.blocks_for_one_lane(|at| together.divergent[at]);
         let parts = spins::Parts {
             function: &function,
             graph: &successors(&function),
@@ -555,7 +559,7 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
             loops: &loops,
             layout: &layout,
             divergent: &divergences.divergent,
-            known: &Known::of(&function, &dominators, threads),
+            known: &known,
         };
         let spins = match among {
             Among::Block => spins::of_blocks(&parts, threads.width)?,
@@ -576,6 +580,7 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
             divergent: divergences.divergent,
             together,
             whole,
+            for_one_lane,
             saved: need.saved.clone(),
             next,
             function,

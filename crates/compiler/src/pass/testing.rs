@@ -106,6 +106,7 @@ pub fn function(source: &str) -> Function {
                 "sub" => inst(Op::Int(IntBin::Sub, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "mul" => inst(Op::Int(IntBin::Mul, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "both" => inst(Op::Bool(Bool::And), vec![value(0), value(1)], Some(Ty::Pred)),
+                "either" => inst(Op::Bool(Bool::Or), vec![value(0), value(1)], Some(Ty::Pred)),
                 "and" => inst(Op::Int(IntBin::And, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "or" => inst(Op::Int(IntBin::Or, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "shr" => inst(Op::Int(IntBin::Shr, U32), vec![value(0), value(1)], Some(Ty::B32)),

@@ -94,6 +94,9 @@ impl Emitter<'_> {
         self.look_ahead();
         for item in order {
             let Item::Block(at) = item else { continue };
+            if self.is_for_few(at) {
+                continue;
+            }
             self.b.start_block(&format!("u{region}_{at}"));
             self.begin(Copy::Unmasked, None);
             self.prefetches = self.comes_again(at);
@@ -148,6 +151,22 @@ impl Emitter<'_> {
                     }
                 }
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
+                let few = [then, otherwise].map(|edge| self.is_for_few(edge.block.index()));
+                if few != [false; 2] {
+                    let mask = self.vector(*cond);
+                    let (mixed, rest) = (self.b.label("mixed"), self.b.label("rest"));
+                    let is_rest = if few[0] { self.any(&mask) } else { self.all(&mask) };
+                    let (part, all) = if few[0] { (&mixed, &rest) } else { (&rest, &mixed) };
+                    self.b.cond_br(&is_rest, part, all);
+                    self.b.start_block(&mixed);
+                    let against = self.b.not(&mask);
+                    self.part_at(at, (then, &yes, mask), (otherwise, &no, against))?;
+                    self.b.start_block(&rest);
+                    let (edge, carried) = if few[0] { (otherwise, &no) } else { (then, &yes) };
+                    self.store_carried(carried);
+                    self.follow(at, edge);
+                    return Ok(());
+                }
                 if self.here().together.divergent[at] {
                     let mixed = self.b.label("mixed");
                     let mask = match self.ends(at, *cond) {
@@ -202,6 +221,12 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether never all lanes of a group run the block.
+    pub(super) fn is_for_few(&self, at: usize) -> bool {
+        let here = self.here();
+        self.lanes > 1 && here.acting.is_none() && here.for_one_lane.contains(at)
     }
 
     /// Some lanes go to the one, some to the other block at the end of `at`.
@@ -298,7 +323,7 @@ impl Emitter<'_> {
             own == other && !own.is_assumed() && is_near
         };
         // What U has counted is read in U.
-        Meetings::of(&view, is_same, |block| !goes_on.contains(&block))
+        Meetings::of(&view, is_same, |block| !goes_on.contains(&block) && !self.is_for_few(block))
     }
 
     /// Whether M has the block.

@@ -55,14 +55,9 @@ impl Emitter<'_> {
         self.step_start()?;
         for region in 0..self.plan.regions.len() {
             self.region(region)?;
-            for header in self.here().spins.clone() {
-                for masked in [false, true] {
-                    if !masked || self.masked_used && self.is_in_masked(header) {
-                        let rest = Rest { header, masked };
-                        self.rest(rest, resumes.len(), base);
-                        resumes.push(rest.label("resume", region));
-                    }
-                }
+            for rest in self.rests() {
+                self.rest(rest, resumes.len(), base);
+                resumes.push(rest.label("resume", region));
             }
         }
         self.b.start_block("dispatch");
@@ -244,18 +239,23 @@ impl Emitter<'_> {
 
     /// Setting `simd`: the loops of the region that wait for other blocks let them run at each trip.
     pub(super) fn block_rests(&mut self) {
-        for header in self.here().spins.clone() {
-            for masked in [false, true] {
-                if masked && !(self.masked_used && self.is_in_masked(header)) {
-                    continue;
-                }
-                let rest = Rest { header, masked };
-                self.b.start_block(&rest.label("rest", self.region));
-                let suspend = self.service(service::SUSPEND as u64);
-                self.b.inst(format_args!("call void {suspend}(i32 {})", status::YIELDS));
-                self.go_round(rest);
-            }
+        for rest in self.rests() {
+            self.b.start_block(&rest.label("rest", self.region));
+            let suspend = self.service(service::SUSPEND as u64);
+            self.b.inst(format_args!("call void {suspend}(i32 {})", status::YIELDS));
+            self.go_round(rest);
         }
+    }
+
+    /// Those of the region's loops, in each copy that has the loop.
+    fn rests(&self) -> Vec<Rest> {
+        let both =
+            self.here().spins.iter().flat_map(|&header| [false, true].map(|masked| Rest { header, masked }));
+        let is_there = |rest: &Rest| match rest.masked {
+            true => self.masked_used && self.is_in_masked(rest.header),
+            false => !self.is_for_few(rest.header),
+        };
+        both.filter(is_there).collect()
     }
 
     /// Slots that may be read from the header on.
