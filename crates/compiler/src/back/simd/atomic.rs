@@ -4,7 +4,7 @@
 
 use super::Emitter;
 use super::memory::Lanes;
-use super::value::PURE;
+use super::value::{ByLane, PURE};
 use crate::back::llvm::{Builder, Scalar, Type, Val, memory};
 use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Scope, Space, Ty, Value};
 use crate::pass::apart::View;
@@ -88,12 +88,7 @@ impl Emitter<'_> {
         let mut args = vec![];
         for &arg in &inst.args[1..] {
             let val = self.vector(arg);
-            let val = if val.ty.bits() > scalar.bits() {
-                self.b.resize(&val, scalar.bits(), false)
-            } else {
-                self.b.bitcast(&val, vector)
-            };
-            args.push(val);
+            args.push(self.operand(&val, vector));
         }
         if args.len() != if op == AtomOp::Cas { 2 } else { 1 } {
             return Err(format!("an atomic {op:?} with {} operands", args.len()));
@@ -116,6 +111,7 @@ impl Emitter<'_> {
             self.define_old(inst, Some(old), vector);
             return Ok(());
         }
+        let one = if let Lanes::One(base) = &lanes { Some(base.clone()) } else { None };
         let each = match lanes {
             Lanes::Each(each) => each,
             _ if space == Space::Local => {
@@ -139,18 +135,28 @@ impl Emitter<'_> {
                 return Ok(());
             }
         }
-        let addresses = self.spill(0, &each);
-        let buffers: Vec<String> =
-            args.iter().enumerate().map(|(nth, arg)| self.spill(nth + 1, arg)).collect();
+        let addresses = match one {
+            Some(base) => ByLane::Same(base),
+            None => ByLane::Own(self.spill(0, &each), each.ty),
+        };
+        let operands = inst.args[1..].iter().zip(&args).enumerate();
+        let operands: Vec<ByLane> = operands
+            .map(|(nth, (&arg, val))| match self.divergence(arg).is_uniform() {
+                true => {
+                    let same = self.scalar(arg);
+                    ByLane::Same(self.operand(&same, scalar))
+                }
+                false => ByLane::Own(self.spill(nth + 1, val), val.ty),
+            })
+            .collect();
         let zero = Builder::bits(vector, 0);
         let out = (!unused).then(|| self.spill(3, &zero));
         let into = out.clone();
         let missing: RefCell<Option<String>> = RefCell::default();
         self.for_lanes_unrolled(|me, lane| {
-            let address = me.item(&addresses, each.ty, lane);
+            let address = me.of_lane(&addresses, lane);
             let at = me.pointer(space, &address, offset);
-            let items: Vec<Val> =
-                buffers.iter().zip(&args).map(|(buffer, arg)| me.item(buffer, arg.ty, lane)).collect();
+            let items: Vec<Val> = operands.iter().map(|operand| me.of_lane(operand, lane)).collect();
             let old = if one_by_one {
                 match memory::atomic(&mut me.b, &at, op, ty, (order, Scope::Sys), &items, scalar) {
                     Ok(old) => old,
@@ -174,6 +180,14 @@ impl Emitter<'_> {
             self.define_old(inst, Some(old), vector);
         }
         Ok(())
+    }
+
+    /// The low bits of a register, as what the operation is done with.
+    fn operand(&mut self, val: &Val, to: Type) -> Val {
+        match val.ty.bits() > to.bits() {
+            true => self.b.resize(val, to.bits(), false),
+            false => self.b.bitcast(val, to),
+        }
     }
 
     fn define_old(&mut self, inst: &Inst, old: Option<Val>, vector: Type) {

@@ -27,6 +27,7 @@ impl Emitter<'_> {
     fn begin(&mut self, copy: Copy, mask: Option<Val>) {
         self.copy = copy;
         self.mask = mask;
+        self.is_single = false;
         self.scalars.clear();
         self.vectors.clear();
         self.rows.clear();
@@ -512,7 +513,8 @@ impl Emitter<'_> {
         if self.is_meeting(at) && !self.meet_again(at, position) {
             return Ok(());
         }
-        if self.may_run_empty(at, &block) {
+        let may_run_empty = self.may_run_empty(at, &block);
+        if may_run_empty {
             self.b.br(&format!("mb{region}_{position}"));
         } else {
             let mask = self.load_slot(&slot, ty);
@@ -524,6 +526,7 @@ impl Emitter<'_> {
         self.begin(Copy::Masked, None);
         let mask = self.load_slot(&slot, ty);
         self.mask = Some(mask.clone());
+        self.is_single = !may_run_empty && self.lanes <= 32 && self.is_for_few(at);
         self.store_slot(&slot, &Builder::bits(ty, 0));
         self.instructions(at, &block.insts)?;
         match &block.term {

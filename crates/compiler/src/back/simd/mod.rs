@@ -254,6 +254,8 @@ struct Emitter<'a> {
     handed_over: u32,
     /// The mask of the block being written, in M.
     mask: Option<Val>,
+    /// Exactly one lane is active in it.
+    is_single: bool,
     scalars: HashMap<Value, Val>,
     vectors: HashMap<Value, Val>,
     /// Values of the first lanes of a group's rows.
@@ -321,6 +323,7 @@ impl<'a> Emitter<'a> {
             steps_of_m: vec![],
             handed_over: 0,
             mask: None,
+            is_single: false,
             scalars: HashMap::new(),
             vectors: HashMap::new(),
             rows: HashMap::new(),

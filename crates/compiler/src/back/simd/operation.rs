@@ -1,5 +1,6 @@
 //! One instruction in either copy: scalar where its results are uniform or affine, else a vector.
 
+use super::value::ByLane;
 use super::{Copy, Emitter};
 use crate::back::lane::layout::{service, status};
 use crate::back::llvm::{Builder, Type, Val, emit_pure, texture};
@@ -332,17 +333,13 @@ impl Emitter<'_> {
     /// A copy for each active lane, lowest first: mostly one elected lane asks for one. A map that does not fit the instruction
     /// traps, when the lanes below have made their copies.
     fn tensor_copy(&mut self, copy: TensorCopy, inst: &Inst) {
-        enum Arg {
-            Same(Val),
-            Each(String, Type),
-        }
         let mut args = vec![];
         for (number, &arg) in inst.args.iter().enumerate() {
             args.push(if self.divergence(arg).is_uniform() {
-                Arg::Same(self.scalar(arg))
+                ByLane::Same(self.scalar(arg))
             } else {
                 let val = self.vector(arg);
-                Arg::Each(self.spill(number, &val), val.ty)
+                ByLane::Own(self.spill(number, &val), val.ty)
             });
         }
         let (word, result) = (Type::int(32, 1), inst.results[0]);
@@ -352,10 +349,7 @@ impl Emitter<'_> {
         self.for_lanes(|me, lane| {
             let mut words = vec![];
             for (nth, arg) in args.iter().enumerate() {
-                let val = match arg {
-                    Arg::Same(val) => val.clone(),
-                    Arg::Each(buffer, ty) => me.item(buffer, *ty, lane),
-                };
+                let val = me.of_lane(arg, lane);
                 // The map and shared memory.
                 words.push(if nth < 2 { me.b.cast("inttoptr", &val, Type::ptr()) } else { val }.typed());
             }

@@ -74,6 +74,7 @@ impl Emitter<'_> {
         let outer = std::mem::replace(&mut self.b, inner);
         let (allocas, scratch) = (std::mem::take(&mut self.allocas), std::mem::take(&mut self.scratch));
         let mask = self.mask.take();
+        let is_single = std::mem::take(&mut self.is_single);
         let params: Vec<Val> =
             arguments.iter().enumerate().map(|(nth, it)| Val::new(it.ty, format!("%p{nth}"))).collect();
 
@@ -104,5 +105,6 @@ impl Emitter<'_> {
         self.allocas = allocas;
         self.scratch = scratch;
         self.mask = mask;
+        self.is_single = is_single;
     }
 }

@@ -12,6 +12,14 @@ const UNROLLED: u32 = 8;
 /// Attributes of inline assembly that LLVM may leave out where nobody asks for its result.
 pub(super) const PURE: &str = "nounwind willreturn memory(none)";
 
+/// What lanes one after the other read.
+pub(super) enum ByLane {
+    /// The same in all of them.
+    Same(Val),
+    /// A buffer with a vector of this type.
+    Own(String, Type),
+}
+
 impl Emitter<'_> {
     pub(super) fn divergence(&self, value: Value) -> Divergence {
         if self.plan.is_prologue.contains(value.index()) {
@@ -319,6 +327,13 @@ impl Emitter<'_> {
         if stored == scalar { val } else { self.b.cast("trunc", &val, scalar) }
     }
 
+    pub(super) fn of_lane(&mut self, each: &ByLane, lane: &Val) -> Val {
+        match each {
+            ByLane::Same(val) => val.clone(),
+            ByLane::Own(buffer, ty) => self.item(buffer, *ty, lane),
+        }
+    }
+
     pub(super) fn set_item(&mut self, buffer: &str, lane: &Val, val: &Val) {
         let val = if val.ty.scalar == Scalar::Int(1) {
             self.b.cast("zext", val, Type::int(8, 1))
@@ -377,9 +392,15 @@ impl Emitter<'_> {
             return body(self, &lane);
         }
         let mask = self.active();
-        let (head, work, done) = (self.b.label("lanes"), self.b.label("lane"), self.b.label("lanes.done"));
         let ty = Type::int(self.lanes, 1);
         let bits = self.bits_of(&mask);
+        let yes = Val::new(Type::int(1, 1), "true");
+        if self.is_single {
+            let index = self.b.intrinsic("cttz", &[ty], ty, &[&bits, &yes]);
+            let lane = self.b.resize(&index, 64, false);
+            return body(self, &lane);
+        }
+        let (head, work, done) = (self.b.label("lanes"), self.b.label("lane"), self.b.label("lanes.done"));
         let before = self.b.current_block().to_owned();
         let left = self.b.fresh();
         let rest = self.b.fresh();
@@ -391,7 +412,6 @@ impl Emitter<'_> {
         let some = self.b.icmp_int("ne", &left, 0);
         self.b.cond_br(&some, &work, &done);
         self.b.start_block(&work);
-        let yes = Val::new(Type::int(1, 1), "true");
         let index = self.b.intrinsic("cttz", &[ty], ty, &[&left, &yes]);
         let lane = self.b.resize(&index, 64, false);
         body(self, &lane);
