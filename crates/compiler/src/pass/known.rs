@@ -70,7 +70,7 @@ impl<'a> Known<'a> {
         if !self.dominators.is_reachable(at) {
             return true;
         }
-        if self.sides(at).any(|(_, cond, holds)| holds && self.is_elected(cond)) {
+        if self.sides(at).any(|(_, cond, holds)| self.is_elected(cond, holds, MAX_PARTS)) {
             return true;
         }
         let mut conditions = vec![];
@@ -107,7 +107,7 @@ impl<'a> Known<'a> {
     fn is_for_one(&self, cond: Value, holds: bool) -> bool {
         let mut conditions = vec![];
         self.conditions(cond, holds, MAX_PARTS, &mut conditions);
-        holds && self.is_elected(cond) || !conditions.is_empty() && self.leave_one_lane(&conditions)
+        self.is_elected(cond, holds, MAX_PARTS) || !conditions.is_empty() && self.leave_one_lane(&conditions)
     }
 
     fn leave_one_lane(&self, conditions: &[(Table, bool)]) -> bool {
@@ -162,15 +162,27 @@ impl<'a> Known<'a> {
         Some(bits.fold(0, |all, bit| all | bit))
     }
 
-    /// The predicate that `elect.sync` gives, or one that implies it.
-    fn is_elected(&self, cond: Value) -> bool {
+    /// Whether a condition that is as told holds for the lane alone that `elect.sync` has elected. Lanes with masks of their own, as
+    /// tiles of a warp have them, elect one each.
+    fn is_elected(&self, cond: Value, holds: bool, parts: u32) -> bool {
         let Definition::Inst(block, at, nth) = self.definitions[cond.index()] else { return false };
         let inst = &self.function.blocks[block].insts[at];
+        let any = |holds| {
+            let parts = parts.checked_sub(1);
+            parts.is_some_and(|parts| inst.args.iter().any(|&arg| self.is_elected(arg, holds, parts)))
+        };
         match inst.op {
-            Op::Elect => nth == 1,
-            Op::Bool(Bool::And) => inst.args.iter().any(|&arg| self.is_elected(arg)),
+            Op::Elect => holds && nth == 1 && self.is_constant(inst.args[0]),
+            Op::Bool(Bool::And) if holds => any(true),
+            Op::Bool(Bool::Or) if !holds => any(false),
+            Op::Not => any(!holds),
             _ => false,
         }
+    }
+
+    fn is_constant(&self, value: Value) -> bool {
+        let Definition::Inst(block, at, _) = self.definitions[value.index()] else { return false };
+        matches!(self.function.blocks[block].insts[at].op, Op::Const(_))
     }
 
     /// Whether `mask` names the lanes that run block `at`, when the branches of `parting` are all that keep lanes from
