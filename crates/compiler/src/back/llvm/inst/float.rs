@@ -198,9 +198,13 @@ fn core(b: &mut Builder, op: FloatBin, rounding: Round, x: &Val, y: &Val) -> Res
 fn min_max(b: &mut Builder, wins: &str, join: &str, nan: bool, xorsign_abs: bool, x: &Val, y: &Val) -> Val {
     let sign = xorsign_abs.then(|| xor_sign(b, x, y));
     let (x, y) = if xorsign_abs { (b.fabs(x), b.fabs(y)) } else { (x.clone(), y.clone()) };
+    let (x, y) = if Builder::is_constant(&x) { (y, x) } else { (x, y) };
     let first = b.fcmp(wins, &x, &y);
     let mut value = b.select(&first, &x, &y);
-    if !xorsign_abs {
+    // Of what is equal y was taken, which a constant zero of the sign that wins may be, and any other number.
+    let losing_zero = if join == "and" { 1 << (x.ty.bits() - 1) } else { 0 };
+    let is_decided = Builder::is_constant(&y) && y.text != Builder::bits(y.ty, losing_zero).text;
+    if !xorsign_abs && !is_decided {
         // Equal: the same number, or zeros whose signs the bit operation joins.
         let equal = b.fcmp("oeq", &x, &y);
         let (xb, yb) = (b.to_bits(&x), b.to_bits(&y));
