@@ -205,6 +205,26 @@ fn fold_conversions(function: &mut Function) {
         }
     }
     apply(function, &mut replaced);
+    type_constants(function);
+}
+
+/// A constant that is taken for another type is one of that type.
+fn type_constants(function: &mut Function) {
+    let insts = function.blocks.iter().flat_map(|block| &block.insts);
+    let constants: HashMap<Value, u128> = insts
+        .filter_map(|inst| match (&inst.op, inst.results.as_slice()) {
+            (Op::Const(number), [result]) => Some((*result, *number)),
+            _ => None,
+        })
+        .collect();
+    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+        if let (Op::Bitcast, [arg]) = (&inst.op, inst.args.as_slice())
+            && let Some(&number) = constants.get(arg)
+        {
+            inst.op = Op::Const(number);
+            inst.args.clear();
+        }
+    }
 }
 
 /// Keeps what effects and control flow need.
