@@ -7,11 +7,11 @@
 use super::Emitter;
 use super::memory::Access;
 use crate::back::llvm::{Type, Val};
-use crate::ir::{Function, Op, Order, Space, Value};
+use crate::ir::{Edge, Inst, IntBin, Op, Order, Space, Term, Value};
 use crate::pass::divergence::Divergence;
 use crate::pass::regions::Plan;
-use crate::pass::visit::{Definition, definitions};
-use std::collections::{BTreeSet, HashSet};
+use crate::pass::visit::{Definition, definitions, term_values};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Bytes written by a grid from which on they are not expected back from a cache.
 const FROM_BYTES: u64 = 32 << 20;
@@ -28,18 +28,18 @@ pub(super) struct Streams {
 impl Streams {
     pub(super) fn of(plan: &Plan, lanes: u32) -> Streams {
         let (mut streams, mut read, mut found) = (Streams::default(), BTreeSet::new(), vec![]);
+        let sources = Sources::of(plan);
         for (number, region) in plan.regions.iter().enumerate() {
-            let places = definitions(&region.function);
             for inst in region.function.blocks.iter().flat_map(|block| &block.insts) {
                 match inst.op {
                     Op::Load { space: Space::Global | Space::Generic, order: Order::Weak, .. } => {
-                        match parameter(&region.function, &places, inst.args[0]) {
+                        match sources.parameter(number, inst.args[0]) {
                             Some(at) => read.insert(at),
                             // It may read anything.
                             None => return Streams::default(),
                         };
                     }
-                    Op::CopyAsync(_) => match parameter(&region.function, &places, inst.args[1]) {
+                    Op::CopyAsync(_) => match sources.parameter(number, inst.args[1]) {
                         Some(at) => drop(read.insert(at)),
                         None => return Streams::default(),
                     },
@@ -52,7 +52,7 @@ impl Streams {
                         if matches!(space, Space::Global | Space::Generic)
                             && is_line
                             && is_whole
-                            && let Some(at) = parameter(&region.function, &places, inst.args[0])
+                            && let Some(at) = sources.parameter(number, inst.args[0])
                         {
                             found.push((at, number, inst.args[0], step));
                         }
@@ -81,31 +81,118 @@ impl Streams {
     }
 }
 
-/// The parameter whose array an address is in, by its offset.
-fn parameter(function: &Function, places: &[Definition], address: Value) -> Option<i64> {
-    let mut value = address;
-    // Sums are followed on the side that leads to a pointer; addresses are short.
-    for _ in 0..16 {
-        let Definition::Inst(at, nth, _) = places[value.index()] else { return None };
-        let inst = &function.blocks[at].insts[nth];
-        match &inst.op {
-            Op::Load { space: Space::Param, offset, .. } => {
-                let Definition::Inst(at, nth, _) = places[inst.args[0].index()] else { return None };
-                return match function.blocks[at].insts[nth].op {
-                    Op::ParamAddr(start) => Some(i64::from(start) + offset),
-                    Op::Const(start) => i64::try_from(start).ok().map(|start| start + offset),
-                    _ => None,
-                };
+/// Values that are looked at for an address: addresses are short.
+const MOST: usize = 64;
+
+/// What is known of values that were looked at: of those that are being looked at, that they are the same as themselves.
+type Seen = HashMap<(usize, Value), Option<Option<i64>>>;
+
+/// Where addresses come from.
+struct Sources<'a> {
+    plan: &'a Plan,
+    /// By region.
+    places: Vec<Vec<Definition>>,
+    /// By region and block: what may come before it.
+    before: Vec<Vec<Vec<Before<'a>>>>,
+    prologue: HashMap<Value, &'a Inst>,
+}
+
+/// Who hands values to a block: one of the same region, or the end of one before.
+#[derive(Clone, Copy)]
+enum Before<'a> {
+    Edge(&'a Edge),
+    End(usize, &'a Term),
+}
+
+impl<'a> Sources<'a> {
+    fn of(plan: &'a Plan) -> Sources<'a> {
+        let mut before: Vec<Vec<Vec<Before<'a>>>> =
+            plan.regions.iter().map(|region| vec![vec![]; region.function.blocks.len()]).collect();
+        for (number, region) in plan.regions.iter().enumerate() {
+            for (block, next) in region.function.blocks.iter().zip(&region.next) {
+                for edge in block.term.edges() {
+                    before[number][edge.block.index()].push(Before::Edge(edge));
+                }
+                if let Some(next) = *next {
+                    before[next][0].push(Before::End(number, &block.term));
+                }
             }
-            Op::Cvta { .. } | Op::Bitcast => value = inst.args[0],
-            Op::Int(crate::ir::IntBin::Add, _) => {
-                let leads = |value: &&Value| parameter(function, places, **value).is_some();
-                value = *inst.args.iter().find(leads)?;
-            }
-            _ => return None,
+        }
+        let prologue = plan.prologue.iter().flat_map(|inst| inst.results.iter().map(move |&it| (it, inst)));
+        Sources {
+            plan,
+            places: plan.regions.iter().map(|region| definitions(&region.function)).collect(),
+            before,
+            prologue: prologue.collect(),
         }
     }
-    None
+
+    /// The parameter whose array an address is in, by its offset.
+    fn parameter(&self, region: usize, address: Value) -> Option<i64> {
+        self.found(region, address, &mut Seen::new())?
+    }
+
+    fn inst(&self, region: usize, value: Value) -> Option<&'a Inst> {
+        match self.places[region][value.index()] {
+            Definition::Inst(at, nth, _) => Some(&self.plan.regions[region].function.blocks[at].insts[nth]),
+            _ => self.prologue.get(&value).copied(),
+        }
+    }
+
+    /// `Some(None)` where it is what is being looked at, as it goes round a loop.
+    fn found(&self, region: usize, value: Value, seen: &mut Seen) -> Option<Option<i64>> {
+        let name = (region, value);
+        if let Some(&found) = seen.get(&name) {
+            return found;
+        }
+        if seen.len() == MOST {
+            return None;
+        }
+        seen.insert(name, Some(None));
+        let found = self.source(region, value, seen);
+        seen.insert(name, found);
+        found
+    }
+
+    fn source(&self, region: usize, value: Value, seen: &mut Seen) -> Option<Option<i64>> {
+        if let Definition::Param(at, nth) = self.places[region][value.index()] {
+            return self.of_all(&self.before[region][at], (region, nth), seen);
+        }
+        let inst = self.inst(region, value)?;
+        match &inst.op {
+            Op::Load { space: Space::Param, offset, .. } => match self.inst(region, inst.args[0])?.op {
+                Op::ParamAddr(start) => Some(Some(i64::from(start) + offset)),
+                Op::Const(start) => Some(Some(i64::try_from(start).ok()? + offset)),
+                _ => None,
+            },
+            Op::Cvta { .. } | Op::Bitcast => self.found(region, inst.args[0], seen),
+            // Sums are followed on the side that leads to a pointer.
+            Op::Int(IntBin::Add, _) => inst.args.iter().find_map(|&arg| self.found(region, arg, seen)),
+            _ => None,
+        }
+    }
+
+    /// The one that the block's parameter comes from by all ways.
+    fn of_all(
+        &self,
+        before: &[Before<'_>],
+        (region, nth): (usize, usize),
+        seen: &mut Seen,
+    ) -> Option<Option<i64>> {
+        let mut one = None;
+        for before in before {
+            let (from, value) = match *before {
+                Before::Edge(edge) => (region, edge.args[nth]),
+                Before::End(from, term) => (from, term_values(term)[nth]),
+            };
+            if let Some(at) = self.found(from, value, seen)?
+                && *one.get_or_insert(at) != at
+            {
+                return None;
+            }
+        }
+        Some(one)
+    }
 }
 
 impl Emitter<'_> {
@@ -167,7 +254,7 @@ mod tests {
     fn streams(work: &str) -> bool {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 c) {{\n\
-             .reg .b32 %t, %b, %x;\n.reg .b64 %a, %c, %at;\nld.param.u64 %a, [a];\nld.param.u64 %c, [c];\n\
+             .reg .pred %p;\n.reg .b32 %t, %b, %x;\n.reg .b64 %a, %c, %at;\nld.param.u64 %a, [a];\nld.param.u64 %c, [c];\n\
              cvta.to.global.u64 %a, %a;\ncvta.to.global.u64 %c, %c;\n\
              mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nmad.lo.u32 %t, %b, 256, %t;\n\
              mul.wide.u32 %at, %t, 4;\nadd.u64 %a, %a, %at;\nadd.u64 %c, %c, %at;\n\
@@ -191,5 +278,17 @@ mod tests {
         assert!(!streams("red.global.add.u32 [%a], 1;\n"));
         assert!(!streams("ld.volatile.global.u32 %x, [%a];\n"));
         assert!(!streams("add.u64 %c, %c, %at;\n"), "no whole lines");
+    }
+
+    #[test]
+    fn an_address_is_known_round_loops_and_behind_barriers() {
+        let again = "mov.u32 %b, 0;\nAGAIN:\nst.global.u32 [%c], %b;\nadd.u64 %c, %c, 1024;\nadd.u32 %b, %b, 1;\n\
+                     setp.lt.u32 %p, %b, 4;\n@%p bra AGAIN;\n";
+        assert!(streams(again));
+        assert!(streams("bar.sync 0;\n"));
+        assert!(streams(&format!("bar.sync 0;\n{again}bar.sync 0;\n")));
+        let either =
+            "setp.eq.u32 %p, %b, 0;\n@%p bra THERE;\nmov.u64 %c, %a;\nst.global.u32 [%c+1024], %x;\nTHERE:\n";
+        assert!(!streams(either), "it may be of either array");
     }
 }
