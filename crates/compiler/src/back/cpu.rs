@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::llvm::inst::matrix::Layout;
 use crate::ir::{Function, Op, Special};
-use crate::pass::{taken_apart, whole_blocks};
+use crate::pass::taken_apart;
 use crate::program::{Diagnostic, Header, Kernel, Program};
 
 /// How a block is run.
@@ -109,11 +109,8 @@ pub const IN_ORDER: &str = "cudaway-in-order";
 /// Emits `kernel`. `Err` holds the kernel's own diagnostics or what the back end lacks.
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
-    let mut body = taken_apart(body, options);
-    if !options.open {
-        body = whole_blocks::run(body, options.block.iter().product());
-    }
-    let body = &super::llvm::nan::canonical(&body);
+    let body = &taken_apart(body, options);
+    let body = &super::llvm::nan::canonical(body);
     let in_step = crate::pass::in_step::counts_on_it(body);
     let in_lanes_only = options.sanitize.then(|| "the sanitizer runs one lane at a time".to_owned());
     let refused = |wanted: &[Setting]| {

@@ -31,6 +31,7 @@ use super::ssa::{self, Graph, rebuild};
 use super::unroll;
 use super::value_ranges::{Threads, ValueRanges};
 use super::visit::{Definition, definitions, term_values_mut};
+use super::whole_blocks;
 use crate::ir::*;
 use std::collections::HashMap;
 
@@ -163,6 +164,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     cfg::lower_switches(&mut body);
     cfg::clean(&mut body);
     fold::run(&mut body, threads);
+    let counts_all = among == Among::Block && !threads.open && whole_blocks::run(&mut body, threads.total());
     if among == Among::Block && unroll::run(&mut body, threads) {
         cfg::clean(&mut body);
         fold::run(&mut body, threads);
@@ -199,6 +201,9 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     };
     classify(&view, among)?;
     let loses_threads = loses_threads(&view, among);
+    if counts_all && loses_threads {
+        return Err("a barrier is for a part of the block only".to_owned());
+    }
 
     let mut prologue = vec![];
     for id in body.reverse_post_order() {

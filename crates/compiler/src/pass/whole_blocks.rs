@@ -1,12 +1,12 @@
 //! Barriers for as many threads as the block has are barriers of the block: `bar.sync 1, 128;` in a block of 128 threads.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::ir::{BarrierKind, Function, Inst, Op, Value};
 
-/// The function for blocks of so many threads, with no number of threads at such barriers.
-pub fn run(function: Cow<'_, Function>, threads: u32) -> Cow<'_, Function> {
+/// Leaves the number of threads out at such barriers of a kernel whose blocks have so many. Whether there were any: threads that have
+/// ended still count at one with a number.
+pub fn run(function: &mut Function, threads: u64) -> bool {
     let insts = || function.blocks.iter().flat_map(|block| &block.insts);
     let is_all = |inst: &&Inst| matches!(inst.op, Op::Const(number) if number == threads.into());
     let counts: HashSet<Value> =
@@ -19,15 +19,14 @@ pub fn run(function: Cow<'_, Function>, threads: u32) -> Cow<'_, Function> {
     // Those that only arrive do not wait for the others, which then are not all of the block.
     let arrives = |inst: &Inst| matches!(inst.op, Op::Barrier { kind: BarrierKind::Arrive, .. });
     if !insts().any(is_whole) || insts().any(arrives) {
-        return function;
+        return false;
     }
-    let mut function = function.into_owned();
     for inst in function.blocks.iter_mut().flat_map(|block| &mut block.insts) {
         if is_whole(inst) {
             inst.args.remove(1);
         }
     }
-    Cow::Owned(function)
+    true
 }
 
 #[cfg(test)]
@@ -42,8 +41,8 @@ mod tests {
              mov.u32 %t, %tid.x;\nsetp.eq.u32 %p, %t, 3;\n{barriers}\nret;\n}}\n"
         );
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
-        let body = program.kernel("k").unwrap().body.as_ref().unwrap();
-        let body = run(Cow::Borrowed(body), 128);
+        let mut body = program.kernel("k").unwrap().body.clone().unwrap();
+        run(&mut body, 128);
         let barriers = body.blocks.iter().flat_map(|block| &block.insts).filter(|inst| inst.op.is_barrier());
         barriers.map(|inst| inst.args.len()).collect()
     }
