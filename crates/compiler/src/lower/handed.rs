@@ -3,7 +3,7 @@
 
 use foldhash::{HashMap, HashMapExt as _};
 
-use crate::ir::{Function, Inst, Op, Ty, Value};
+use crate::ir::{Function, Inst, Op, Term, Ty, Value};
 
 /// How a parameter, or those that hand it to each other, is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn run(function: &mut Function) {
 fn convert_handed(function: &mut Function, at: usize, changed: &[Option<Ty>]) {
     let wanted = |value: Value| changed.get(value.index()).copied().flatten();
     let mut converted: HashMap<(Value, Ty), Value> = HashMap::new();
-    let mut term = std::mem::replace(&mut function.blocks[at].term, crate::ir::Term::Exit);
+    let mut term = std::mem::replace(&mut function.blocks[at].term, Term::Exit);
     let pos = function.blocks[at].insts.last().map(|inst| inst.pos).unwrap_or_default();
     for edge in term.edges_mut() {
         for (nth, arg) in edge.args.iter_mut().enumerate() {

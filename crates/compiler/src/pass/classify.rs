@@ -38,6 +38,9 @@ impl View<'_> {
     }
 }
 
+/// Why a kernel with barriers for fewer threads than its blocks have does not run in `simd`.
+pub const PARTIAL: &str = "a barrier is for a part of the block only";
+
 /// `Err` is the reason why threads cannot run it in step: those of the block (`simd`), or those of a warp (`warp`).
 pub fn classify(view: &View<'_>, among: Among) -> Result<(), String> {
     for block in &view.function.blocks {
@@ -91,11 +94,9 @@ fn whole_barrier(op: &Op, arguments: usize) -> Result<(), String> {
         Op::Barrier { kind: BarrierKind::Arrive, .. } => {
             Err("it arrives at a barrier without waiting".to_owned())
         }
-        Op::Barrier { kind: BarrierKind::Sync, .. } if arguments > 1 => {
-            Err("a barrier is for a part of the block only".to_owned())
-        }
+        Op::Barrier { kind: BarrierKind::Sync, .. } if arguments > 1 => Err(PARTIAL.to_owned()),
         Op::Barrier { kind: BarrierKind::Sync, .. } => Ok(()),
-        Op::Barrier { .. } if arguments > 2 => Err("a barrier is for a part of the block only".to_owned()),
+        Op::Barrier { .. } if arguments > 2 => Err(PARTIAL.to_owned()),
         _ => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use super::aside;
 use super::bases::Bases;
 use super::bits::BitSet;
 use super::cfg;
-use super::classify::{View, classify, loses_threads};
+use super::classify::{PARTIAL, View, classify, loses_threads};
 use super::common_subexpressions;
 use super::disjoint;
 use super::divergence::{Among, Divergence, Divergences, analyse, is_short_side, structure, together};
@@ -202,7 +202,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     classify(&view, among)?;
     let loses_threads = loses_threads(&view, among);
     if counts_all && loses_threads {
-        return Err("a barrier is for a part of the block only".to_owned());
+        return Err(PARTIAL.to_owned());
     }
 
     let mut prologue = vec![];

@@ -153,24 +153,10 @@ impl Emitter<'_> {
                 }
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
                 let few = [then, otherwise].map(|edge| self.is_for_few(edge.block.index()));
-                if few != [false; 2] {
-                    let mask = self.vector(*cond);
-                    let (mixed, rest) = (self.b.label("mixed"), self.b.label("rest"));
-                    let is_rest = if few[0] { self.any(&mask) } else { self.all(&mask) };
-                    let (part, all) = if few[0] { (&mixed, &rest) } else { (&rest, &mixed) };
-                    self.b.cond_br(&is_rest, part, all);
-                    self.b.start_block(&mixed);
-                    let against = self.b.not(&mask);
-                    self.part_at(at, (then, &yes, mask), (otherwise, &no, against))?;
-                    self.b.start_block(&rest);
-                    let (edge, carried) = if few[0] { (otherwise, &no) } else { (then, &yes) };
-                    self.store_carried(carried);
-                    self.follow(at, edge);
-                    return Ok(());
-                }
                 if self.here().together.divergent[at] {
                     let mixed = self.b.label("mixed");
-                    let mask = match self.ends(at, *cond) {
+                    let ends = if few == [false; 2] { self.ends(at, *cond) } else { None };
+                    let mask = match ends {
                         Some((first, second, then_first)) => {
                             let part = self.b.label("part");
                             let (near, far) = if then_first {
@@ -185,12 +171,20 @@ impl Emitter<'_> {
                         }
                         None => {
                             let mask = self.vector(*cond);
-                            let all = self.all(&mask);
-                            let part = self.b.label("part");
-                            self.b.cond_br(&all, &then_label, &part);
-                            self.b.start_block(&part);
-                            let some = self.any(&mask);
-                            self.b.cond_br(&some, &mixed, &else_label);
+                            // Where never all lanes go to a side, one question is enough.
+                            let is_open = few == [false; 2];
+                            let part = if is_open { self.b.label("part") } else { mixed.clone() };
+                            if !few[0] {
+                                let all = self.all(&mask);
+                                self.b.cond_br(&all, &then_label, &part);
+                            }
+                            if is_open {
+                                self.b.start_block(&part);
+                            }
+                            if !few[1] {
+                                let some = self.any(&mask);
+                                self.b.cond_br(&some, &mixed, &else_label);
+                            }
                             mask
                         }
                     };
@@ -201,12 +195,12 @@ impl Emitter<'_> {
                     let cond = self.scalar(*cond);
                     self.b.cond_br(&cond, &then_label, &else_label);
                 }
-                self.b.start_block(&then_label);
-                self.store_carried(&yes);
-                self.follow(at, then);
-                self.b.start_block(&else_label);
-                self.store_carried(&no);
-                self.follow(at, otherwise);
+                let sides = [(then_label, then, &yes), (else_label, otherwise, &no)];
+                for ((label, edge, carried), _) in sides.into_iter().zip(few).filter(|(_, few)| !few) {
+                    self.b.start_block(&label);
+                    self.store_carried(carried);
+                    self.follow(at, edge);
+                }
             }
             Term::Return(values) => {
                 if let Some(target) = self.here().next[at] {
